@@ -1,0 +1,228 @@
+package flight
+
+import (
+	"sync"
+	"time"
+)
+
+// Schedule holds what the time of the next poll depends on besides the leg.
+type Schedule struct {
+	Fixed  time.Duration // in place of the adaptive interval and of Floor; 0 means adaptive
+	Floor  time.Duration // never poll sooner than this: the upstream's own limit
+	Jitter float64       // in [0, 1): spreads the interval by a tenth either way
+}
+
+// Poll is when a leg is looked at next, and why.
+type Poll struct {
+	At     Time
+	Reason string
+}
+
+// Next returns the poll after one at now that left the leg at s. Intervals
+// follow how flights really change: days ahead next to nothing does, around
+// departure and arrival minutes count.
+func (c Schedule) Next(s *Snapshot, now Time) Poll {
+	every, reason := interval(s, now)
+	return c.after(now, every, reason)
+}
+
+// NextLookup returns the next time to look for a flight that no upstream has
+// found yet.
+func (c Schedule) NextLookup(date string, now Time) Poll {
+	d, err := time.Parse(time.DateOnly, date)
+	every, reason := 15*time.Minute, "unresolved, on its date"
+	if err == nil {
+		switch ahead := d.Sub(now.Std()); {
+		case ahead > 72*time.Hour:
+			every, reason = 6*time.Hour, "unresolved, more than three days ahead"
+		case ahead > 24*time.Hour:
+			every, reason = time.Hour, "unresolved, more than a day ahead"
+		}
+	}
+	return c.after(now, every, reason)
+}
+
+// AfterError returns the poll after failures upstream errors in a row, the
+// last of which asked for retryAfter (0: it did not say).
+func (c Schedule) AfterError(now Time, failures int, retryAfter time.Duration) Poll {
+	every := time.Minute << min(max(failures-1, 0), 5) // to about half an hour
+	return c.after(now, max(every, retryAfter), "upstream error")
+}
+
+func (c Schedule) after(now Time, every time.Duration, reason string) Poll {
+	if c.Fixed > 0 {
+		return Poll{now + Time(c.Fixed.Milliseconds()), "fixed interval"}
+	}
+	every += time.Duration((c.Jitter - 0.5) / 5 * float64(every))
+	return Poll{now + Time(max(every, c.Floor).Milliseconds()), reason}
+}
+
+// step is a row of the adaptive table: the interval while more than left is to
+// go.
+type step struct {
+	left   time.Duration
+	every  time.Duration
+	reason string
+}
+
+var beforeDeparture = []step{
+	{72 * time.Hour, 24 * time.Hour, "more than 72 h before departure"},
+	{24 * time.Hour, 6 * time.Hour, "72 to 24 h before departure"},
+	{6 * time.Hour, time.Hour, "24 to 6 h before departure"},
+	{3 * time.Hour, 20 * time.Minute, "6 to 3 h before departure"},
+	{time.Hour, 10 * time.Minute, "3 h to 60 min before departure"},
+	{-time.Hour, 3 * time.Minute, "last hour before departure"},
+	{-3 * time.Hour, 15 * time.Minute, "overdue"},
+	{-6 * time.Hour, 30 * time.Minute, "overdue for hours"},
+}
+
+var beforeArrival = []step{
+	{90 * time.Minute, 15 * time.Minute, "airborne, more than 90 min to go"},
+	{30 * time.Minute, 7 * time.Minute, "airborne, 90 to 30 min to go"},
+	{-time.Hour, 3 * time.Minute, "last half hour before arrival"},
+	{-3 * time.Hour, 15 * time.Minute, "overdue"},
+	{-6 * time.Hour, 30 * time.Minute, "overdue for hours"},
+}
+
+// interval returns how long to wait with the leg at s, and why.
+func interval(s *Snapshot, now Time) (time.Duration, string) {
+	switch s.Status.Phase {
+	case PhaseCancelled:
+		sched := s.Departure.Times.ScheduledGate.At()
+		if sched.Known() && now.Std().Sub(sched.Std()) > 6*time.Hour {
+			return 6 * time.Hour, "cancelled, departure long past"
+		}
+		return time.Hour, "cancelled, may be reinstated"
+	case PhaseRedirected:
+		return 5 * time.Minute, "redirected"
+	case PhaseDiverted:
+		if now.Std().Sub(s.bestArrival().Std()) > 6*time.Hour {
+			return 6 * time.Hour, "diverted for hours"
+		}
+		return 15 * time.Minute, "diverted"
+	case PhaseLanded:
+		return 5 * time.Minute, "landed, gate arrival missing"
+	case PhaseArrived:
+		return 5 * time.Minute, "arrived"
+	case PhaseDeparted, PhaseEnRoute:
+		return pick(beforeArrival, s.bestArrival(), now)
+	}
+	return pick(beforeDeparture, s.Departure.Times.Best(), now)
+}
+
+func (s *Snapshot) bestArrival() Time {
+	if s.Diverted != nil {
+		if t := s.Diverted.Times.Best(); t.Known() {
+			return t
+		}
+	}
+	return s.Arrival.Times.Best()
+}
+
+// pick returns the interval of the first row that holds, shortened so that the
+// next row is not slept through.
+func pick(table []step, to, now Time) (time.Duration, string) {
+	if !to.Known() {
+		return 15 * time.Minute, "no time known"
+	}
+	left := to.Std().Sub(now.Std())
+	for _, row := range table {
+		if left > row.left {
+			return min(row.every, max(left-row.left, 3*time.Minute)), row.reason
+		}
+	}
+	return time.Hour, "overdue for long"
+}
+
+// Reasons for which a watch ends.
+const (
+	EndedArrived = "The flight arrived."
+	EndedLanded  = "The flight landed; no gate arrival was reported within an hour."
+	EndedDate    = "The flight's date passed."
+	EndedUnseen  = "The flight's date passed without the flight being found."
+)
+
+// WatchEnded decides whether the watch of a leg ends at now, and why: on
+// arrival; an hour after a landing without a gate arrival; or 24 hours after
+// the end of the flight's date at its origin, but never in the air or while an
+// estimated departure or arrival is ahead.
+func WatchEnded(s *Snapshot, now Time) (reason string, ended bool) {
+	switch {
+	case s.Status.Phase == PhaseArrived:
+		return EndedArrived, true
+	case s.Status.Phase == PhaseLanded && now >= s.bestArrival()+Time(time.Hour.Milliseconds()):
+		return EndedLanded, true
+	case s.Status.Phase.InAir() && !overdueForLong(s, now):
+		return "", false
+	case s.Departure.Times.EstimatedGate.At() > now || s.Arrival.Times.EstimatedGate.At() > now:
+		return "", false
+	}
+	return EndedDate, now >= endOfDate(s.Date, s.Departure.Airport.Timezone)+Time((24*time.Hour).Milliseconds())
+}
+
+// overdueForLong tells a leg whose record was abandoned in the air from one
+// that is: two days after it should have landed, it is not flying.
+func overdueForLong(s *Snapshot, now Time) bool {
+	return s.bestArrival().Known() && now > s.bestArrival()+Time((48*time.Hour).Milliseconds())
+}
+
+// SearchEnded decides whether the search for a flight that was never found
+// ends at now: 24 hours after its date is over everywhere on earth.
+func SearchEnded(date string, now Time) (reason string, ended bool) {
+	return EndedUnseen, now >= endOfDate(date, "Etc/GMT+12")+Time((24*time.Hour).Milliseconds())
+}
+
+var zones sync.Map // name → *time.Location; loading one is slow
+
+// endOfDate returns the moment at which date ends in zone, in UTC-12 when the
+// zone is unknown.
+func endOfDate(date, zone string) Time {
+	loc, ok := zones.Load(zone)
+	if !ok {
+		l, err := time.LoadLocation(zone)
+		if err != nil || zone == "" {
+			l = time.FixedZone("", -12*3600)
+		}
+		loc, _ = zones.LoadOrStore(zone, l)
+	}
+	d, err := time.ParseInLocation(time.DateOnly, date, loc.(*time.Location))
+	if err != nil {
+		return 0
+	}
+	return TimeOf(d.AddDate(0, 0, 1))
+}
+
+// Freshness returns for how long a look-up that left the legs as they are may
+// be answered again from the cache: by the leg that moves most.
+func (l Legs) Freshness(now Time) time.Duration {
+	fresh := 30 * time.Minute
+	for _, s := range l {
+		fresh = min(fresh, s.freshness(now))
+	}
+	return fresh
+}
+
+// NotFoundFreshness is the same for the answer that there is no such flight.
+const NotFoundFreshness = 30 * time.Second
+
+func (s *Snapshot) freshness(now Time) time.Duration {
+	if s.Status.Phase == PhaseArrived {
+		return 10 * time.Minute
+	}
+	if s.Status.Phase.InAir() {
+		return time.Minute
+	}
+	nearest := 365 * 24 * time.Hour
+	for _, t := range []Time{s.Departure.Times.Best(), s.bestArrival()} {
+		if t.Known() {
+			nearest = min(nearest, t.Std().Sub(now.Std()).Abs())
+		}
+	}
+	switch {
+	case nearest <= 3*time.Hour:
+		return time.Minute
+	case nearest <= 24*time.Hour:
+		return 5 * time.Minute
+	}
+	return 30 * time.Minute
+}
