@@ -1,0 +1,54 @@
+# `make` lists the targets. PKGS and ARGS narrow the tests: make test PKGS=./db/... ARGS='-run Claim -v'
+PKGS ?= ./...
+ARGS ?=
+TIMEOUT ?= 20m
+BENCHTIME ?= 1s
+
+.PHONY: help run build generate check lint fmt-check test test-quick bench replay-day
+.NOTPARALLEL:
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+run: ## start the service with everything embedded; needs Go and nothing else
+	@go run . $(ARGS)
+
+build: ## bin/flightwire
+	go build -trimpath -o bin/flightwire .
+
+generate: ## write the generated files anew
+	go tool gqlgen generate
+	go generate ./...
+
+check: ## what CI runs: generated files current, gofmt, vet, lint, make test
+	@test/generated-current
+	@$(MAKE) --no-print-directory fmt-check
+	go vet ./...
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory test
+
+# The linter has a go.mod of its own, so that what it needs never moves a version of what we ship.
+lint: ## staticcheck
+	go tool -modfile=test/lint.mod staticcheck ./...
+
+fmt-check:
+	@files=$$(find . -name node_modules -prune -o -name '*.go' -exec gofmt -l {} +) && [ -z "$$files" ] || \
+		{ echo "not formatted, run gofmt -w on: $$files" >&2; exit 1; }
+
+test: ## all tests with the race detector, on both modes; starts the servers that it needs
+	@[ "$$(go env CGO_ENABLED)" = 1 ] || \
+		{ echo "make test: the race detector needs a C compiler: install gcc (or run make test-quick)" >&2; exit 2; }
+	@test/with-servers go test -race -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+
+test-quick: ## the half of the tests that needs no servers
+	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u DATABASE_URL -u REDIS_URL \
+		go test -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS); rc=$$?; \
+		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL and Redis)"; exit $$rc
+
+bench: ## the figures of docs/performance.md; PostgreSQL flushes to disk as in production
+	@TEST_PG_DURABLE=1 test/with-servers sh -c "\
+		go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $(ARGS) $(PKGS) && \
+		FLIGHTWIRE_BENCH=1 go test -run '^TestBench' -count=1 -v -timeout 60m $(ARGS) ."
+
+replay-day: ## a whole real day through the running service, on both modes; prints its figures
+	@FLIGHTWIRE_REPLAY_DAY=full test/with-servers go test -run '^TestRealDay$$' -count=1 -v -timeout 60m $(ARGS) .

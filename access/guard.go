@@ -1,0 +1,167 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/flightwire/flightwire/db"
+	"github.com/flightwire/flightwire/flight"
+)
+
+const (
+	readTimeout = 5 * time.Second
+	readers     = 8 // rows read at a time, so that made-up ids cannot take every connection
+)
+
+// The two refusals. The text is the same whatever is wrong with a key.
+var (
+	errMissing = &flight.Error{Code: flight.CodeMissingAPIKey,
+		Message: "Send an API key in the x-api-key header, or as Authorization: Bearer <key>."}
+	errInvalid = &flight.Error{Code: flight.CodeInvalidAPIKey,
+		Message: "The API key is not valid: it is incomplete, unknown, revoked or replaced by a newer one. Send the key as it was last issued."}
+)
+
+// Guard checks presented keys. It is safe for concurrent use.
+type Guard struct {
+	redis redis.UniversalClient
+	asks  *batcher
+	read  func(ctx context.Context, id string) (db.APIKey, error)
+	slots chan struct{}
+
+	mu    sync.Mutex
+	loads map[string]*load // the latest of each key
+}
+
+// load is one reading of a key's row, shared by the checks that came in before
+// it started. Later ones wait for the next: this row may be older than they
+// are. entry and err are valid once done is closed.
+type load struct {
+	started bool // under Guard.mu
+	done    chan struct{}
+	entry   entry
+	err     error
+}
+
+// NewGuard returns a Guard that must be closed. The client must read from the
+// primary (no ReadOnly or RouteBy options of a cluster), or a rotation is not
+// seen at once; with ContextTimeoutEnabled a Redis that hangs delays a check
+// by a second at most.
+func NewGuard(d *db.DB, r redis.UniversalClient) *Guard {
+	return newGuard(r, d.Key)
+}
+
+func newGuard(r redis.UniversalClient, read func(context.Context, string) (db.APIKey, error)) *Guard {
+	return &Guard{redis: r, asks: newBatcher(r), read: read,
+		slots: make(chan struct{}, readers), loads: map[string]*load{}}
+}
+
+// Close ends the Guard's goroutine. Checks after it still work, by SQL.
+func (g *Guard) Close() { g.asks.close() }
+
+// Authenticate returns whose key was presented. The errors are
+// CodeMissingAPIKey for "", CodeInvalidAPIKey for whatever is no key in use,
+// and internal ones when neither Redis nor SQL could be asked, or ctx ended.
+func (g *Guard) Authenticate(ctx context.Context, presented string) (Identity, error) {
+	if presented == "" {
+		return Identity{}, errMissing
+	}
+	id, secret, ok := splitKey(presented)
+	if !ok {
+		return Identity{}, errInvalid
+	}
+	e, err := g.entry(ctx, id)
+	if err != nil {
+		return Identity{}, fmt.Errorf("check the API key %s: %w", id, err)
+	}
+	if !matches(e.hash, secret) {
+		return Identity{}, errInvalid
+	}
+	return Identity{Account: e.account, AccountName: e.name, KeyID: id, Plan: e.plan}, nil
+}
+
+// entry returns what is known of a key id, as it stood at some moment after
+// the call.
+func (g *Guard) entry(ctx context.Context, id string) (entry, error) {
+	raw, err := g.asks.get(ctx, id)
+	if err == nil {
+		if e, ok := parseEntry(raw); ok {
+			return e, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return entry{}, ctx.Err()
+	}
+	return g.load(ctx, id)
+}
+
+// load reads a key's row, together with all who want the same and came in
+// before the reading starts.
+func (g *Guard) load(ctx context.Context, id string) (entry, error) {
+	g.mu.Lock()
+	last := g.loads[id]
+	if last != nil && !last.started {
+		g.mu.Unlock()
+		select {
+		case <-last.done:
+			return last.entry, last.err
+		case <-ctx.Done():
+			return entry{}, ctx.Err()
+		}
+	}
+	l := &load{done: make(chan struct{})}
+	g.loads[id] = l
+	g.mu.Unlock()
+
+	if last != nil {
+		<-last.done
+	}
+	// Others wait for this reading, so it does not end with our caller.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	l.entry, l.err = g.run(ctx, id, l)
+	g.mu.Lock()
+	if g.loads[id] == l {
+		delete(g.loads, id)
+	}
+	g.mu.Unlock()
+	close(l.done)
+	return l.entry, l.err
+}
+
+// run is the body of a load.
+func (g *Guard) run(ctx context.Context, id string, l *load) (entry, error) {
+	select {
+	case g.slots <- struct{}{}:
+		defer func() { <-g.slots }()
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	l.started = true
+	g.mu.Unlock()
+	if ctx.Err() != nil {
+		return entry{}, ctx.Err()
+	}
+
+	var lease, found string
+	if !g.asks.resting() {
+		lease, found = g.lease(ctx, id)
+	}
+	if e, ok := parseEntry(found); ok {
+		return e, nil
+	}
+	e, ttl := entry{}, unknownFor
+	switch k, err := g.read(ctx, id); {
+	case err == nil:
+		e, ttl = entryOf(k), knownFor
+	case flight.CodeOf(err) != flight.CodeNotFound:
+		return entry{}, err
+	}
+	if lease != "" {
+		g.put(ctx, id, lease, e, ttl)
+	}
+	return e, nil
+}

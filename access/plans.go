@@ -1,0 +1,18 @@
+package access
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// plans are the names that an account's plan may have, smallest first.
+var plans = []string{"free", "starter", "pro", "unlimited"}
+
+// checkPlan records a fault in v when there is no plan of that name.
+func checkPlan(v *flight.Invalid, plan string) {
+	if !slices.Contains(plans, plan) {
+		v.Add("plan", "must be one of %s", strings.Join(plans, ", "))
+	}
+}

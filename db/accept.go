@@ -1,0 +1,321 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// Answer is what an upstream said of one flight, and what follows from asking.
+type Answer struct {
+	Source   string          // who said it
+	Key      flight.Key      // what was asked for
+	AskedAt  time.Time       // wall time by [DB.Now], before asking
+	Now      flight.Time     // world time of the same moment
+	Legs     flight.Legs     // none: there is no such flight
+	Schedule flight.Schedule // plans the next poll of each leg that is watched
+	Poll     *PollClaim      // the claim under which was asked; nil for a look-up
+}
+
+// Accepted is what came of an answer.
+type Accepted struct {
+	Standing
+	Changed []string // legs that have a new version: row ids
+	Events  bool     // something waits to be delivered
+}
+
+// Accept is the one door for snapshots. Polls, look-ups and refreshes all hand
+// their answers to it. In one transaction it refuses what was asked for before
+// what stands, stores what is new, writes the events of every subscription
+// that is to hear of it, completes the watches that end, finds the flights
+// that were waited for, and plans the next poll.
+func (db *DB) Accept(ctx context.Context, a Answer) (Accepted, error) {
+	var last door // the pass that was committed
+	err := db.tx(ctx, "accept", func(tx *Tx) error {
+		d := door{Tx: tx, Answer: a, wall: db.Now(), seen: make(map[string]bool), fresh: make(map[snapshotKey]*flight.Snapshot)}
+		if err := d.open(ctx); err != nil {
+			return err
+		}
+		for _, leg := range a.Legs {
+			if err := d.leg(ctx, leg); err != nil {
+				return err
+			}
+		}
+		if err := d.absent(ctx); err != nil {
+			return err
+		}
+		last = d
+		return nil
+	})
+	if err != nil {
+		return Accepted{}, err
+	}
+	for key, s := range last.fresh {
+		db.snapshots.c.Set(key, s)
+	}
+	standing, err := db.standing(ctx, last.resolvedRows())
+	return Accepted{Standing: standing, Changed: last.changed, Events: last.events}, domainError(ctx, "accept", err)
+}
+
+// door is one pass through Accept.
+type door struct {
+	*Tx
+	Answer
+	wall    time.Time
+	rows    []*flightRow    // every row of the flight, locked
+	seen    map[string]bool // rows that the answer speaks of
+	fresh   map[snapshotKey]*flight.Snapshot
+	changed []string
+	events  bool
+}
+
+// open locks every row of the flight, first making those that are missing.
+func (d *door) open(ctx context.Context) error {
+	key, other := d.Key.String(), d.Key.String()
+	if len(d.Legs) > 0 {
+		other = d.Legs[0].FlightKey // the answer's spelling of the carrier may differ
+	}
+	lock := func() error {
+		d.rows = nil
+		return d.sel(ctx, &d.rows, `SELECT `+flightColumns+` FROM flights WHERE flight_key IN ($1, $2) ORDER BY id`+d.kind.forUpdate(), key, other)
+	}
+	if err := lock(); err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(d.Legs), func(s *flight.Snapshot) bool { return d.find(s) != nil })
+	if len(missing) == 0 {
+		return nil
+	}
+	for _, s := range missing {
+		if err := d.insertFlight(ctx, newLegRow(d.Source, s)); err != nil {
+			return err
+		}
+	}
+	return lock()
+}
+
+func newLegRow(source string, s *flight.Snapshot) flightRow {
+	return flightRow{
+		ID: newID("flt_"), Leg: s.LegKey(), FlightKey: s.FlightKey,
+		Carrier: s.CarrierCode, Number: s.FlightNumber, Date: s.Date,
+		Resolved: true, Origin: s.Departure.Airport.IATA, Destination: s.Arrival.Airport.IATA,
+		Provider: source, ProviderFlightID: s.ProviderFlightID,
+	}
+}
+
+// insertFlight makes a row unless another process has just made it.
+func (tx *Tx) insertFlight(ctx context.Context, f flightRow) error {
+	_, err := tx.exec(ctx, `INSERT INTO flights (id, leg, flight_key, carrier, number, date, resolved, origin, destination,
+			provider, provider_flight_id, version, catch_up, poll_reason, poll_token, poll_failures, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, false, '', '', 0, $12) ON CONFLICT (leg) DO NOTHING`,
+		f.ID, f.Leg, f.FlightKey, f.Carrier, f.Number, f.Date, f.Resolved, f.Origin, f.Destination,
+		f.Provider, f.ProviderFlightID, At(tx.db.Now()))
+	return err
+}
+
+// find returns the row of a leg: by its route, else by the provider's id, which
+// stays when a route changes.
+func (d *door) find(s *flight.Snapshot) *flightRow {
+	leg := s.LegKey()
+	for _, f := range d.rows {
+		if f.Leg == leg {
+			return f
+		}
+	}
+	for _, f := range d.rows {
+		if f.Resolved && s.ProviderFlightID != "" && f.Provider == d.Source && f.ProviderFlightID == s.ProviderFlightID {
+			return f
+		}
+	}
+	return nil
+}
+
+// leg takes in one leg of the answer.
+func (d *door) leg(ctx context.Context, s *flight.Snapshot) error {
+	f := d.find(s)
+	if f == nil {
+		return errors.New("a leg's row is gone") // locked just now: cannot be
+	}
+	d.seen[f.ID] = true
+	if !d.AskedAt.After(f.AskedAt.Std()) {
+		return d.plan(ctx, f, nil) // older than what stands: it changes nothing
+	}
+	next := s
+	var prev *flight.Snapshot
+	if f.Version > 0 {
+		stored, err := d.db.snapshot(ctx, d.queries, f.ID, f.Version)
+		if err != nil {
+			return err
+		}
+		prev = stored.FetchedAgain(f.FetchedAt.Flight())
+		if flight.SameContent(stored, s) {
+			next = stored.FetchedAgain(s.FetchedAt)
+		}
+	}
+	if err := d.store(ctx, f, prev, next); err != nil {
+		return err
+	}
+	for _, p := range slices.Clone(d.rows) {
+		if p.Resolved || p.FlightKey != d.Key.String() {
+			continue
+		}
+		if chosen, err := d.Legs.Select(p.selector()); err != nil || chosen != s {
+			continue
+		}
+		if err := d.adopt(ctx, p, f, next); err != nil {
+			return err
+		}
+	}
+	return d.plan(ctx, f, next)
+}
+
+// store writes a new version where the content differs, with the events of
+// those who are to hear of it. next replaces prev, which is nil at first sight.
+func (d *door) store(ctx context.Context, f *flightRow, prev, next *flight.Snapshot) error {
+	isNew := prev == nil || !flight.SameContent(prev, next)
+	var changes []flight.Change
+	if isNew {
+		if prev != nil {
+			changes = flight.Diff(prev, next)
+		}
+		if err := d.insertUpdate(ctx, f, prev, next, changes); err != nil {
+			return err
+		}
+		d.changed = append(d.changed, f.ID)
+	}
+	f.AskedAt, f.FetchedAt = At(d.AskedAt), world(next.FetchedAt)
+	f.Leg, f.Origin, f.Destination = next.LegKey(), next.Departure.Airport.IATA, next.Arrival.Airport.IATA
+	f.Provider, f.ProviderFlightID = d.Source, next.ProviderFlightID
+	reason, ended := "", false
+	if f.watched() {
+		reason, ended = flight.WatchEnded(next, d.Now)
+	}
+	if len(changes) == 0 && !ended && !f.CatchUp {
+		return nil
+	}
+	return d.fanOut(ctx, f, news{prev: prev, next: next, changes: changes, ended: ended, reason: reason})
+}
+
+func (d *door) insertUpdate(ctx context.Context, f *flightRow, prev, next *flight.Snapshot, changes []flight.Change) error {
+	f.Version++
+	var previous Time
+	if prev != nil {
+		previous = world(prev.FetchedAt)
+	}
+	if changes == nil {
+		changes = []flight.Change{}
+	}
+	_, err := d.exec(ctx, `INSERT INTO updates (flight_id, version, snapshot, changes, previous_fetched_at, source, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		f.ID, f.Version, string(next.Encode()), jsonText(changes), previous, d.Source, At(d.wall))
+	d.fresh[snapshotKey{f.ID, f.Version}] = next
+	return err
+}
+
+// plan writes the row back with the time of its next poll: none when nobody
+// watches any more, nor while another process holds the claim. next is nil
+// when the answer was refused.
+func (d *door) plan(ctx context.Context, f *flightRow, next *flight.Snapshot) error {
+	mine := d.Poll != nil && d.Poll.FlightID == f.ID && d.Poll.Token == f.PollToken
+	claimed := f.PollToken != "" && f.PollLeaseUntil.Std().After(d.wall) && !mine
+	if next == nil {
+		if !mine {
+			return nil
+		}
+		stored, err := d.db.snapshot(ctx, d.queries, f.ID, f.Version)
+		if err != nil {
+			return err
+		}
+		next = stored
+	}
+	if f.watched() && !claimed {
+		p := d.Schedule.Next(next, d.Now)
+		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures = world(p.At), p.Reason, "", Time{}, 0
+		f.LastPolledAt = world(d.Now)
+	}
+	return d.saveFlight(ctx, f)
+}
+
+// saveFlight writes a row back. Whether it stays watched is asked in the same
+// statement, which sees what others have committed since the row was locked.
+func (d *door) saveFlight(ctx context.Context, f *flightRow) error {
+	_, err := d.exec(ctx, `UPDATE flights SET leg = $2, origin = $3, destination = $4, provider = $5, provider_flight_id = $6,
+			version = $7, asked_at = $8, fetched_at = $9, catch_up = $10,
+			next_poll_at = CASE WHEN `+stillWatched("$16")+` THEN $11 END,
+			poll_reason = $12, poll_token = $13, poll_lease_until = $14, poll_failures = $15, last_polled_at = $17
+		WHERE id = $1`,
+		f.ID, f.Leg, f.Origin, f.Destination, f.Provider, f.ProviderFlightID,
+		f.Version, f.AskedAt, f.FetchedAt, f.CatchUp,
+		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures, At(d.wall), f.LastPolledAt)
+	return err
+}
+
+// stillWatched is the condition that somebody wants the row of flights polled;
+// now is the parameter that holds the wall time.
+func stillWatched(now string) string {
+	return `(EXISTS (SELECT 1 FROM subscriptions w WHERE w.flight_id = flights.id AND w.status IN ('active', 'pending'))
+		OR EXISTS (SELECT 1 FROM viewers v WHERE v.flight_id = flights.id AND v.expires_at > ` + now + `))`
+}
+
+// absent plans the polls of the rows that the answer says nothing of: flights
+// that are still looked for, and legs that the upstream no longer lists.
+func (d *door) absent(ctx context.Context) error {
+	for _, f := range d.rows {
+		if d.seen[f.ID] || f.FlightKey != d.Key.String() {
+			continue
+		}
+		var err error
+		if f.Resolved {
+			err = d.vanished(ctx, f)
+		} else {
+			err = d.unresolved(ctx, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vanished goes on with a leg that the upstream knew and does not list now:
+// what stands stays, and its watch ends when its date has passed.
+func (d *door) vanished(ctx context.Context, f *flightRow) error {
+	if !f.watched() || f.Version == 0 {
+		return nil
+	}
+	if err := d.endOverdue(ctx, f); err != nil {
+		return err
+	}
+	last, err := d.db.snapshot(ctx, d.queries, f.ID, f.Version)
+	if err != nil {
+		return err
+	}
+	return d.plan(ctx, f, last)
+}
+
+// unresolved goes on looking for a flight, until its date has passed.
+func (d *door) unresolved(ctx context.Context, f *flightRow) error {
+	if err := d.endOverdue(ctx, f); err != nil {
+		return err
+	}
+	if f.watched() {
+		p := d.Schedule.NextLookup(f.Date, d.Now)
+		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures = world(p.At), p.Reason, "", Time{}, 0
+		f.LastPolledAt = world(d.Now)
+	}
+	return d.saveFlight(ctx, f)
+}
+
+// resolvedRows returns the rows that have a snapshot.
+func (d *door) resolvedRows() []flightRow {
+	var out []flightRow
+	for _, f := range d.rows {
+		if f.Resolved && f.Version > 0 {
+			out = append(out, *f)
+		}
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// dialect is which of the two databases speaks. What follows is all in which
+// they differ; everything else is one SQL.
+type dialect string
+
+const (
+	sqliteKind   dialect = "sqlite"
+	postgresKind dialect = "postgres"
+)
+
+func init() { sqlx.BindDriver("sqlite", sqlx.DOLLAR) } // it binds $1 by number
+
+// forUpdate locks what a SELECT reads. SQLite's writers are alone anyway.
+func (d dialect) forUpdate() string {
+	if d == postgresKind {
+		return " FOR UPDATE"
+	}
+	return ""
+}
+
+// skipLocked is forUpdate for claims: rows that another process holds are left
+// to it. of names the table to lock in a join.
+func (d dialect) skipLocked(of string) string {
+	if d == postgresKind {
+		return " FOR UPDATE OF " + of + " SKIP LOCKED"
+	}
+	return ""
+}
+
+// rows is a FROM item named x that reads the JSON array in parameter $1, one
+// row an element. cols are "name type" pairs, so that one statement writes any
+// number of rows.
+func (d dialect) rows(cols ...string) string {
+	if d == postgresKind {
+		return "jsonb_to_recordset($1::jsonb) AS x(" + strings.Join(cols, ", ") + ")"
+	}
+	out := make([]string, len(cols))
+	for i, c := range cols {
+		name, _, _ := strings.Cut(c, " ")
+		out[i] = fmt.Sprintf("value->>'%s' AS %s", name, name)
+	}
+	return "(SELECT " + strings.Join(out, ", ") + " FROM json_each($1)) AS x"
+}
+
+// ids is a FROM item named x with one column id: the JSON array of strings in
+// parameter $1.
+func (d dialect) ids() string {
+	if d == postgresKind {
+		return "(SELECT jsonb_array_elements_text($1::jsonb) AS id) AS x"
+	}
+	return "(SELECT value AS id FROM json_each($1)) AS x"
+}
+
+// moment is t as an element of a JSON array for rows; nil when zero.
+func (d dialect) moment(t time.Time) any {
+	switch {
+	case t.IsZero():
+		return nil
+	case d == postgresKind:
+		return t.UTC().Format(time.RFC3339Nano)
+	}
+	return t.UnixMicro()
+}
+
+func (db *DB) openPostgres(ctx context.Context, raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" && u.Query().Get("host") == "" {
+		return errors.New("the database URL must have the form postgres://user:password@host:5432/name?sslmode=require")
+	}
+	q := u.Query()
+	q.Set("binary_parameters", "yes") // an ad hoc statement in one round trip
+	if q.Get("sslmode") == "" {
+		q.Set("sslmode", "require")
+	}
+	u.RawQuery = q.Encode()
+	conn, err := sqlx.Open("postgres", u.String())
+	if err != nil {
+		return fmt.Errorf("open PostgreSQL: %w", err)
+	}
+	conn.SetMaxOpenConns(24)
+	conn.SetMaxIdleConns(24)
+	conn.SetConnMaxIdleTime(5 * time.Minute)
+	if err := conn.PingContext(ctx); err != nil {
+		return errors.Join(fmt.Errorf("PostgreSQL does not answer: %w", err), conn.Close())
+	}
+	db.write, db.queries = conn, queries{conn, postgresKind}
+	return nil
+}
+
+const sqliteOptions = "?_txlock=immediate&_time_integer_format=unix_micro&_inttotime=1" +
+	"&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_pragma=foreign_keys(1)"
+
+func (db *DB) openSQLite(ctx context.Context, dir string) error {
+	if dir == "" {
+		return errors.New("the embedded database needs a data folder")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	unlock, err := lockDir(dir)
+	if err != nil {
+		return err
+	}
+	dsn := "file:" + (&url.URL{Path: filepath.Join(dir, "flightwire.db")}).EscapedPath() + sqliteOptions
+	open := func(conns int) (*sqlx.DB, error) {
+		conn, err := sqlx.Open("sqlite", dsn)
+		if err != nil {
+			return nil, err
+		}
+		conn.SetMaxOpenConns(conns)
+		conn.SetMaxIdleConns(conns)
+		return conn, conn.PingContext(ctx)
+	}
+	write, err := open(1)
+	if err != nil {
+		return errors.Join(fmt.Errorf("open SQLite in %s: %w", dir, err), unlock())
+	}
+	read, err := open(4)
+	if err != nil {
+		return errors.Join(fmt.Errorf("open SQLite in %s: %w", dir, err), write.Close(), unlock())
+	}
+	db.write, db.queries, db.unlock = write, queries{read, sqliteKind}, unlock
+	return nil
+}
+
+// isUnique reports whether err is the violation of a unique constraint.
+func isUnique(err error) bool {
+	if e, ok := errors.AsType[*pq.Error](err); ok {
+		return e.Code == "23505"
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
+
+// retryable reports whether running the transaction again may help.
+func retryable(err error) bool {
+	if errors.Is(err, errMoved) {
+		return true
+	}
+	if e, ok := errors.AsType[*pq.Error](err); ok {
+		return e.Code == "40P01" || e.Code == "40001"
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code()&0xff == sqlite3.SQLITE_BUSY
+	}
+	return false
+}
+
+func newUUID() string {
+	id, err := uuid.NewV7()
+	if err != nil { // only when the system has no randomness
+		panic(err)
+	}
+	return id.String()
+}

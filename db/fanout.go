@@ -1,0 +1,368 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// news is what the subscriptions of a leg may be told of.
+type news struct {
+	prev, next *flight.Snapshot // prev is nil at first sight, both while not found
+	changes    []flight.Change  // the Diff from prev to next
+	ended      bool             // the watch ends
+	reason     string           // why
+}
+
+// follower is a subscription as the fan-out sees it, with its state locked.
+type follower struct {
+	ID             string           `db:"id"`
+	Status         flight.Status    `db:"status"`
+	FlightID       string           `db:"flight_id"`
+	Carrier        string           `db:"carrier"`
+	Number         string           `db:"number"`
+	Date           string           `db:"date"`
+	Events         flight.ChangeSet `db:"events"`
+	DelayThreshold int              `db:"delay_threshold"`
+	Metadata       string           `db:"metadata"`
+	state          *stateRow
+}
+
+// stateRow is a row of subscription_state.
+type stateRow struct {
+	SubscriptionID string `db:"subscription_id"`
+	Seq            int64  `db:"seq"`
+	HeadSeq        *int64 `db:"head_seq"`
+	ToldDeparture  int    `db:"told_departure"`
+	ToldArrival    int    `db:"told_arrival"`
+	ResumeFrom     *int64 `db:"resume_from"`
+	DeliveredCount int64  `db:"delivered_count"`
+	FailedCount    int64  `db:"failed_count"`
+	FailureStreak  int    `db:"failure_streak"`
+	LastChangeAt   Time   `db:"last_change_at"`
+	LastDeliveryAt Time   `db:"last_delivery_at"`
+}
+
+const stateColumns = `subscription_id, seq, head_seq, told_departure, told_arrival, resume_from,
+	delivered_count, failed_count, failure_streak, last_change_at, last_delivery_at`
+
+func (s *stateRow) told() flight.Told {
+	return flight.Told{Departure: s.ToldDeparture, Arrival: s.ToldArrival}
+}
+
+func (s *stateRow) setTold(t flight.Told) { s.ToldDeparture, s.ToldArrival = t.Departure, t.Arrival }
+
+// followers locks the states of a leg's subscriptions in the order of their
+// ids and then reads the subscriptions, so that no status is older than its
+// lock.
+func (tx *Tx) followers(ctx context.Context, flightID string) ([]*follower, error) {
+	var states []*stateRow
+	err := tx.sel(ctx, &states, `SELECT `+stateColumns+` FROM subscription_state
+		WHERE subscription_id IN (SELECT id FROM subscriptions WHERE flight_id = $1 AND status <> 'completed')
+		ORDER BY subscription_id`+tx.kind.forUpdate(), flightID)
+	if err != nil || len(states) == 0 {
+		return nil, err
+	}
+	var subs []*follower
+	err = tx.sel(ctx, &subs, `SELECT id, status, flight_id, carrier, number, date, events, delay_threshold, metadata
+		FROM subscriptions WHERE flight_id = $1 AND status <> 'completed' ORDER BY id`, flightID)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]*stateRow, len(states))
+	for _, s := range states {
+		byID[s.SubscriptionID] = s
+	}
+	for _, s := range subs {
+		s.state = byID[s.ID]
+	}
+	return slices.DeleteFunc(subs, func(s *follower) bool { return s.state == nil }), nil
+}
+
+// fanOut writes one event for each subscription that is to hear of n, and
+// completes the subscriptions when the watch ends.
+func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
+	subs, err := d.followers(ctx, f.ID)
+	if err != nil {
+		return err
+	}
+	out := outbox{tx: d.Tx, now: d.wall}
+	tell := teller{news: n, cache: make(map[tellKey]telling)}
+	var completed []string
+	for _, s := range subs {
+		if n.next != nil && (s.Status == flight.SubscriptionActive || s.Status == flight.SubscriptionSuspended) {
+			if err := d.tellOne(ctx, f, s, &tell, &out); err != nil {
+				return err
+			}
+		}
+		if next, changed, _ := s.Status.Next(flight.TriggerWatchEnds, f.Resolved); n.ended && changed {
+			s.Status = next
+			out.add(s, event{kind: flight.EventCompleted, flight: f, next: n.next})
+			completed = append(completed, s.ID)
+		}
+	}
+	if len(completed) > 0 {
+		_, err := d.exec(ctx, `UPDATE subscriptions SET status = 'completed', status_reason = $2, updated_at = $3
+			WHERE id IN (SELECT x.id FROM `+d.kind.ids()+`)`, jsonText(completed), n.reason, At(d.wall))
+		if err != nil {
+			return err
+		}
+	}
+	f.CatchUp = false
+	d.events = d.events || out.waiting
+	return out.write(ctx)
+}
+
+// tellOne adds the flight.updated event of one subscription, if it is to have
+// one. After a resume the changes are the net ones since it was last told.
+func (d *door) tellOne(ctx context.Context, f *flightRow, s *follower, tell *teller, out *outbox) error {
+	t := tell
+	if v := s.state.ResumeFrom; v != nil && s.Status == flight.SubscriptionActive {
+		from, err := d.db.snapshot(ctx, d.queries, f.ID, *v)
+		if err != nil {
+			return err
+		}
+		t = &teller{news: news{prev: from, next: tell.next, changes: flight.Diff(from, tell.next)}, cache: make(map[tellKey]telling)}
+		s.state.ResumeFrom = nil
+		out.touch(s.state)
+	}
+	told := t.tell(s)
+	if len(told.changes) == 0 {
+		return nil
+	}
+	s.state.setTold(told.told)
+	s.state.LastChangeAt = world(t.next.FetchedAt)
+	out.add(s, event{kind: flight.EventUpdated, flight: f, next: t.next, prev: t.prev, changes: told.encoded})
+	return nil
+}
+
+// teller remembers what subscriptions alike are told, so that a thousand of
+// them cost one filter and one encoding.
+type teller struct {
+	news
+	cache map[tellKey]telling
+}
+
+type tellKey struct {
+	filter    flight.ChangeSet
+	threshold int
+	told      flight.Told
+}
+
+type telling struct {
+	changes []flight.Change
+	told    flight.Told
+	encoded json.RawMessage
+}
+
+func (t *teller) tell(s *follower) telling {
+	key := tellKey{s.Events, s.DelayThreshold, s.state.told()}
+	r, ok := t.cache[key]
+	if !ok {
+		r.changes, r.told = flight.Tell(t.changes, t.next, key.filter, key.threshold, key.told)
+		r.encoded = json.RawMessage(jsonText(r.changes))
+		t.cache[key] = r
+	}
+	return r
+}
+
+// event is one event to be written.
+type event struct {
+	kind       flight.EventType
+	flight     *flightRow
+	next, prev *flight.Snapshot
+	changes    json.RawMessage // nil: none
+}
+
+// outbox collects the events of one transaction and the states that they
+// change, and writes both in a statement each.
+type outbox struct {
+	tx      *Tx
+	now     time.Time
+	rows    []outboxRow
+	states  []*stateRow
+	touched map[string]bool
+	waiting bool // an event may be delivered at once
+}
+
+// outboxRow is an element of the JSON array that becomes rows of events.
+type outboxRow struct {
+	ID             string             `json:"id"`
+	SubscriptionID string             `json:"subscription_id"`
+	Seq            int64              `json:"seq"`
+	Type           flight.EventType   `json:"type"`
+	FlightKey      string             `json:"flight_key"`
+	FlightID       string             `json:"flight_id"`
+	Version        int64              `json:"version"`
+	Envelope       string             `json:"envelope"`
+	Status         flight.EventStatus `json:"status"`
+	NextAttemptAt  any                `json:"next_attempt_at"`
+}
+
+// touch makes sure that a state is written.
+func (o *outbox) touch(s *stateRow) {
+	if o.touched == nil {
+		o.touched = make(map[string]bool)
+	}
+	if !o.touched[s.SubscriptionID] {
+		o.touched[s.SubscriptionID] = true
+		o.states = append(o.states, s)
+	}
+}
+
+// add appends an event to a subscription's sequence. It is missed when the
+// subscription is suspended, unless it says just that; else it waits, first in
+// line if no other does.
+func (o *outbox) add(s *follower, e event) {
+	st := s.state
+	st.Seq++
+	o.touch(st)
+	row := outboxRow{
+		ID: newID("evt_"), SubscriptionID: s.ID, Seq: st.Seq, Type: e.kind,
+		FlightID: e.flight.ID, Status: flight.EventPending,
+	}
+	key := flight.Key{Carrier: s.Carrier, Number: s.Number, Date: s.Date}
+	row.FlightKey = key.String()
+	if e.next != nil {
+		row.FlightKey, row.Version = e.next.LegKey(), e.flight.Version
+	}
+	row.Envelope = string(envelope(row, o.now, e, s.Metadata))
+	switch {
+	case s.Status == flight.SubscriptionSuspended && e.kind != flight.EventSuspended:
+		row.Status = flight.EventMissed
+	case st.HeadSeq == nil:
+		st.HeadSeq = &row.Seq
+		row.NextAttemptAt = o.tx.kind.moment(o.now)
+		o.waiting = true
+	}
+	o.rows = append(o.rows, row)
+}
+
+// envelope encodes the body of a webhook but for the snapshot, which [body]
+// puts in.
+func envelope(row outboxRow, now time.Time, e event, metadata string) []byte {
+	v := struct {
+		ID                string           `json:"id"`
+		Type              flight.EventType `json:"type"`
+		CreatedAt         flight.Time      `json:"createdAt"`
+		SubscriptionID    string           `json:"subscriptionId"`
+		FlightKey         string           `json:"flightKey"`
+		Changes           json.RawMessage  `json:"changes"`
+		PreviousFetchedAt flight.Time      `json:"previousFetchedAt,omitempty"`
+	}{ID: row.ID, Type: e.kind, CreatedAt: flight.TimeOf(now), SubscriptionID: row.SubscriptionID, FlightKey: row.FlightKey, Changes: e.changes}
+	if v.Changes == nil {
+		v.Changes = json.RawMessage("[]")
+	}
+	if e.prev != nil {
+		v.PreviousFetchedAt = e.prev.FetchedAt
+	}
+	b := []byte(jsonText(v))
+	if metadata != "" { // to the byte: json.Marshal would compact it
+		b = append(append(append(b[:len(b)-1], `,"metadata":`...), metadata...), '}')
+	}
+	return b
+}
+
+// body puts the stored bytes of an event together: the same at every attempt.
+func body(envelope string, s *flight.Snapshot) []byte {
+	if s == nil {
+		return []byte(envelope)
+	}
+	snap := s.Encode()
+	b := make([]byte, 0, len(envelope)+len(snap)+len(`,"flight":`))
+	b = append(b, envelope[:len(envelope)-1]...)
+	b = append(append(b, `,"flight":`...), snap...)
+	return append(b, '}')
+}
+
+// write stores the collected events and states.
+func (o *outbox) write(ctx context.Context) error {
+	if len(o.rows) > 0 {
+		_, err := o.tx.exec(ctx, `INSERT INTO events (id, subscription_id, seq, type, flight_key, flight_id, version, envelope,
+				status, attempts, interruptions, next_attempt_at, lease_token, created_at)
+			SELECT x.id, x.subscription_id, x.seq, x.type, x.flight_key, x.flight_id, x.version, x.envelope,
+				x.status, 0, 0, x.next_attempt_at, '', $2
+			FROM `+o.tx.kind.rows("id text", "subscription_id text", "seq bigint", "type text", "flight_key text", "flight_id text",
+			"version bigint", "envelope text", "status text", "next_attempt_at timestamptz"), jsonText(o.rows), At(o.now))
+		if err != nil {
+			return err
+		}
+	}
+	return o.tx.writeStates(ctx, o.states)
+}
+
+// writeStates writes back the states that this transaction has locked.
+func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
+	if len(states) == 0 {
+		return nil
+	}
+	type row struct {
+		ID             string `json:"id"`
+		Seq            int64  `json:"seq"`
+		HeadSeq        *int64 `json:"head_seq"`
+		ToldDeparture  int    `json:"told_departure"`
+		ToldArrival    int    `json:"told_arrival"`
+		ResumeFrom     *int64 `json:"resume_from"`
+		Delivered      int64  `json:"delivered"`
+		Failed         int64  `json:"failed"`
+		Streak         int    `json:"streak"`
+		LastChangeAt   any    `json:"last_change_at"`
+		LastDeliveryAt any    `json:"last_delivery_at"`
+	}
+	rows := make([]row, len(states))
+	for i, s := range states {
+		rows[i] = row{
+			s.SubscriptionID, s.Seq, s.HeadSeq, s.ToldDeparture, s.ToldArrival, s.ResumeFrom,
+			s.DeliveredCount, s.FailedCount, s.FailureStreak,
+			tx.kind.moment(s.LastChangeAt.Std()), tx.kind.moment(s.LastDeliveryAt.Std()),
+		}
+	}
+	_, err := tx.exec(ctx, `UPDATE subscription_state SET seq = x.seq, head_seq = x.head_seq,
+			told_departure = x.told_departure, told_arrival = x.told_arrival, resume_from = x.resume_from,
+			delivered_count = x.delivered, failed_count = x.failed, failure_streak = x.streak,
+			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at
+		FROM `+tx.kind.rows("id text", "seq bigint", "head_seq bigint", "told_departure int", "told_arrival int", "resume_from bigint",
+		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz")+`
+		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
+	return err
+}
+
+// adopt moves the subscriptions of a flight that was looked for to the leg
+// that has been found, and makes the pending ones active.
+func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapshot) error {
+	subs, err := d.followers(ctx, from.ID)
+	if err != nil {
+		return err
+	}
+	out := outbox{tx: d.Tx, now: d.wall}
+	var ids []string
+	for _, sub := range subs {
+		if next, changed, _ := sub.Status.Next(flight.TriggerResolved, true); changed {
+			sub.Status = next
+			ids = append(ids, sub.ID)
+			sub.state.setTold(flight.ToldBy(s))
+			sub.state.LastChangeAt = world(s.FetchedAt)
+			out.add(sub, event{kind: flight.EventActivated, flight: to, next: s})
+		}
+	}
+	if _, err := d.exec(ctx, `UPDATE subscriptions SET status = 'active', updated_at = $2
+		WHERE id IN (SELECT x.id FROM `+d.kind.ids()+`)`, jsonText(ids), At(d.wall)); err != nil {
+		return err
+	}
+	if _, err := d.exec(ctx, `UPDATE subscriptions SET flight_id = $2, carrier = $3, number = $4, date = $5 WHERE flight_id = $1`,
+		from.ID, to.ID, to.Carrier, to.Number, to.Date); err != nil {
+		return err
+	}
+	if _, err := d.exec(ctx, `DELETE FROM flights WHERE id = $1`, from.ID); err != nil {
+		return err
+	}
+	d.rows = slices.DeleteFunc(d.rows, func(f *flightRow) bool { return f == from })
+	if len(ids) > 0 && !to.watched() {
+		to.NextPollAt = world(d.Now) // plan sets the real one
+	}
+	d.events = d.events || out.waiting
+	return out.write(ctx)
+}

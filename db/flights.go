@@ -1,0 +1,262 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// flightRow is a row of flights.
+type flightRow struct {
+	ID               string `db:"id"`
+	Leg              string `db:"leg"`
+	FlightKey        string `db:"flight_key"`
+	Carrier          string `db:"carrier"`
+	Number           string `db:"number"`
+	Date             string `db:"date"`
+	Resolved         bool   `db:"resolved"`
+	Origin           string `db:"origin"`
+	Destination      string `db:"destination"`
+	Provider         string `db:"provider"`
+	ProviderFlightID string `db:"provider_flight_id"`
+	Version          int64  `db:"version"`
+	AskedAt          Time   `db:"asked_at"`
+	FetchedAt        Time   `db:"fetched_at"`
+	CatchUp          bool   `db:"catch_up"`
+	NextPollAt       Time   `db:"next_poll_at"`
+	PollReason       string `db:"poll_reason"`
+	PollToken        string `db:"poll_token"`
+	PollLeaseUntil   Time   `db:"poll_lease_until"`
+	PollFailures     int    `db:"poll_failures"`
+	LastPolledAt     Time   `db:"last_polled_at"`
+	CreatedAt        Time   `db:"created_at"`
+}
+
+const flightColumns = `id, leg, flight_key, carrier, number, date, resolved, origin, destination,
+	provider, provider_flight_id, version, asked_at, fetched_at, catch_up,
+	next_poll_at, poll_reason, poll_token, poll_lease_until, poll_failures, last_polled_at, created_at`
+
+func (f *flightRow) key() flight.Key {
+	return flight.Key{Carrier: f.Carrier, Number: f.Number, Date: f.Date}
+}
+
+// selector is what a flight that is looked for must match.
+func (f *flightRow) selector() flight.Selector {
+	return flight.Selector{Origin: f.Origin, Destination: f.Destination, FlightID: f.ProviderFlightID}
+}
+
+// watched reports whether somebody wants this leg polled.
+func (f *flightRow) watched() bool { return !f.NextPollAt.Std().IsZero() }
+
+// Standing is what is known of a flight: the legs of the last answer, the
+// default leg first, each fetched when the upstream was last asked, with the
+// id of its row and its version.
+type Standing struct {
+	Legs     flight.Legs
+	IDs      []string
+	Versions []int64
+}
+
+// FetchedAt returns the world time at which the upstream was last asked;
+// unknown when it never was.
+func (s Standing) FetchedAt() flight.Time {
+	if len(s.Legs) == 0 {
+		return 0
+	}
+	return s.Legs[0].FetchedAt
+}
+
+// IDOf returns the row id of one of the legs.
+func (s Standing) IDOf(leg *flight.Snapshot) string {
+	return s.IDs[slices.Index(s.Legs, leg)]
+}
+
+// Standing returns what is known of a flight; it is empty when the flight has
+// never been seen.
+func (db *DB) Standing(ctx context.Context, key flight.Key) (Standing, error) {
+	var rows []flightRow
+	err := db.sel(ctx, &rows, `SELECT `+flightColumns+` FROM flights WHERE flight_key = $1 AND resolved`, key.String())
+	if err != nil {
+		return Standing{}, domainError(ctx, "standing", err)
+	}
+	return db.standing(ctx, rows)
+}
+
+// standing reads the snapshots of rows, of which it keeps those of the last
+// answer.
+func (db *DB) standing(ctx context.Context, rows []flightRow) (Standing, error) {
+	var last time.Time
+	for i := range rows {
+		if at := rows[i].AskedAt.Std(); at.After(last) {
+			last = at
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(f flightRow) bool { return f.Version == 0 || !f.AskedAt.Std().Equal(last) })
+	var s Standing
+	legs := make(map[string]*flight.Snapshot, len(rows))
+	for i := range rows {
+		snap, err := db.snapshot(ctx, db.queries, rows[i].ID, rows[i].Version)
+		if err != nil {
+			return Standing{}, err
+		}
+		legs[rows[i].ID] = snap.FetchedAgain(rows[i].FetchedAt.Flight())
+	}
+	slices.SortFunc(rows, func(a, b flightRow) int { return place(legs[a.ID]) - place(legs[b.ID]) })
+	for i := range rows {
+		s.Legs = append(s.Legs, legs[rows[i].ID])
+		s.IDs = append(s.IDs, rows[i].ID)
+		s.Versions = append(s.Versions, rows[i].Version)
+	}
+	return s, nil
+}
+
+// place returns where a leg stands in its answer.
+func place(s *flight.Snapshot) int {
+	return slices.IndexFunc(s.Alternates, func(l flight.LegRef) bool { return l.Selected })
+}
+
+// snapshotCache keeps decoded snapshots by leg and version, so that an answer
+// without a change reads and decodes nothing. A version never changes.
+type snapshotCache struct {
+	c *otter.Cache[snapshotKey, *flight.Snapshot]
+}
+
+type snapshotKey struct {
+	flightID string
+	version  int64
+}
+
+// cachedSnapshots bounds the cache: some 10 KB each, decoded and encoded.
+const cachedSnapshots = 8192
+
+func newSnapshotCache() *snapshotCache {
+	return &snapshotCache{otter.Must(&otter.Options[snapshotKey, *flight.Snapshot]{MaximumSize: cachedSnapshots})}
+}
+
+// snapshot returns one version of a leg.
+func (db *DB) snapshot(ctx context.Context, q queries, flightID string, version int64) (*flight.Snapshot, error) {
+	key := snapshotKey{flightID, version}
+	if s, ok := db.snapshots.c.GetIfPresent(key); ok {
+		return s, nil
+	}
+	var text string
+	err := q.get(ctx, &text, `SELECT snapshot FROM updates WHERE flight_id = $1 AND version = $2`, flightID, version)
+	if err != nil {
+		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
+	}
+	s, err := flight.DecodeSnapshot([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
+	}
+	db.snapshots.c.Set(key, s)
+	return s, nil
+}
+
+// Update is one version of a leg's snapshot.
+type Update struct {
+	FlightID          string
+	Version           int64
+	Snapshot          *flight.Snapshot
+	Changes           []flight.Change // the Diff to the version before
+	PreviousFetchedAt flight.Time
+	CreatedAt         time.Time
+}
+
+type updateRow struct {
+	FlightID          string `db:"flight_id"`
+	Version           int64  `db:"version"`
+	Changes           string `db:"changes"`
+	PreviousFetchedAt Time   `db:"previous_fetched_at"`
+	CreatedAt         Time   `db:"created_at"`
+}
+
+const updateColumns = `flight_id, version, changes, previous_fetched_at, created_at`
+
+func (db *DB) update(ctx context.Context, r updateRow) (Update, error) {
+	snap, err := db.snapshot(ctx, db.queries, r.FlightID, r.Version)
+	if err != nil {
+		return Update{}, err
+	}
+	u := Update{
+		FlightID: r.FlightID, Version: r.Version, Snapshot: snap,
+		PreviousFetchedAt: r.PreviousFetchedAt.Flight(), CreatedAt: r.CreatedAt.Std(),
+	}
+	if err := json.Unmarshal([]byte(r.Changes), &u.Changes); err != nil {
+		return Update{}, fmt.Errorf("changes of version %d of %s: %w", r.Version, r.FlightID, err)
+	}
+	return u, nil
+}
+
+// UpdatesAfter returns the updates of a leg that changed something watched and
+// came after version, oldest first, at most limit.
+func (db *DB) UpdatesAfter(ctx context.Context, flightID string, version int64, limit int) ([]Update, error) {
+	var rows []updateRow
+	err := db.sel(ctx, &rows, `SELECT `+updateColumns+` FROM updates
+		WHERE flight_id = $1 AND version > $2 AND changes <> '[]' ORDER BY version LIMIT $3`, flightID, version, limit)
+	if err != nil {
+		return nil, domainError(ctx, "updates after", err)
+	}
+	out := make([]Update, len(rows))
+	for i, r := range rows {
+		if out[i], err = db.update(ctx, r); err != nil {
+			return nil, domainError(ctx, "updates after", err)
+		}
+	}
+	return out, nil
+}
+
+// LatestUpdate returns the present state of a leg. Its snapshot is fetched
+// when the upstream was last asked. CodeNotFound when there is no such leg.
+func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error) {
+	var r struct {
+		updateRow
+		FetchedAt Time `db:"fetched_at"`
+	}
+	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.previous_fetched_at, u.created_at, f.fetched_at
+		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id = $1`, flightID)
+	if err != nil {
+		return Update{}, domainError(ctx, "latest update", err)
+	}
+	u, err := db.update(ctx, r.updateRow)
+	if err != nil {
+		return Update{}, domainError(ctx, "latest update", err)
+	}
+	u.Snapshot = u.Snapshot.FetchedAgain(r.FetchedAt.Flight())
+	return u, nil
+}
+
+// Watch keeps legs polled for the live viewers of one process until the wall
+// time given; processes call it again before that. now is the world time, at
+// which a leg that nobody watched is polled first.
+func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, until time.Time, now flight.Time) error {
+	if len(flightIDs) == 0 {
+		return nil
+	}
+	flightIDs = slices.Sorted(slices.Values(flightIDs)) // one order of locks for everyone
+	return db.tx(ctx, "watch", func(tx *Tx) error {
+		ids := jsonText(flightIDs)
+		// The flights are locked first, as everywhere.
+		var have []string
+		if err := tx.sel(ctx, &have, `SELECT f.id FROM flights f WHERE f.id IN (SELECT x.id FROM `+tx.kind.ids()+`) ORDER BY f.id`+tx.kind.forUpdate(), ids); err != nil {
+			return err
+		}
+		if _, err := tx.exec(ctx, `DELETE FROM viewers WHERE process = $1 AND expires_at < $2`, process, At(db.Now())); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `INSERT INTO viewers (process, flight_id, expires_at)
+			SELECT $2, x.id, $3 FROM `+tx.kind.ids()+` WHERE true
+			ON CONFLICT (flight_id, process) DO UPDATE SET expires_at = excluded.expires_at`, jsonText(have), process, At(until))
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `UPDATE flights SET next_poll_at = $2, poll_reason = 'live viewer'
+			WHERE next_poll_at IS NULL AND id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, ids, world(now))
+		return err
+	})
+}

@@ -1,0 +1,110 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// PollClaim is the right to poll one leg, until its lease runs out.
+type PollClaim struct {
+	FlightID string     `json:"flight"`
+	Token    string     `json:"token"`
+	Key      flight.Key `json:"key"`
+}
+
+// ClaimPolls claims up to limit legs whose poll is due at the world time now,
+// the longest due first. A claim that is neither finished nor confirmed before
+// its lease runs out may be taken by anyone.
+func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease time.Duration) ([]PollClaim, error) {
+	var claims []PollClaim
+	err := db.tx(ctx, "claim polls", func(tx *Tx) error {
+		wall := db.Now()
+		var rows []flightRow
+		err := tx.sel(ctx, &rows, `SELECT `+flightColumns+` FROM flights
+			WHERE next_poll_at <= $1 AND (poll_lease_until IS NULL OR poll_lease_until <= $2)
+			ORDER BY next_poll_at LIMIT $3`+tx.kind.skipLocked("flights"), world(now), At(wall), limit)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		claims = make([]PollClaim, len(rows))
+		ids := make([]string, len(rows))
+		token := newID("")
+		for i := range rows {
+			ids[i] = rows[i].ID
+			claims[i] = PollClaim{rows[i].ID, token, rows[i].key()}
+		}
+		_, err = tx.exec(ctx, `UPDATE flights SET poll_token = $2, poll_lease_until = $3
+			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, jsonText(ids), token, At(wall.Add(lease)))
+		return err
+	})
+	return claims, err
+}
+
+// ConfirmPoll renews a claim when its work begins. ok is false when the claim
+// has gone to another, who will do the work.
+func (db *DB) ConfirmPoll(ctx context.Context, c PollClaim, lease time.Duration) (ok bool, err error) {
+	err = db.tx(ctx, "confirm poll", func(tx *Tx) error {
+		n, err := tx.exec(ctx, `UPDATE flights SET poll_lease_until = $3 WHERE id = $1 AND poll_token = $2`,
+			c.FlightID, c.Token, At(db.Now().Add(lease)))
+		ok = n == 1
+		return err
+	})
+	return ok, err
+}
+
+// FailPoll ends a claim after an upstream error: what stands stays, the next
+// poll backs off, and a watch whose time has come ends all the same. events
+// says whether something waits to be delivered.
+func (db *DB) FailPoll(ctx context.Context, c PollClaim, now flight.Time, schedule flight.Schedule, retryAfter time.Duration) (events bool, err error) {
+	err = db.tx(ctx, "fail poll", func(tx *Tx) error {
+		d := door{Tx: tx, Answer: Answer{Key: c.Key, Now: now, Schedule: schedule, Poll: &c}, wall: db.Now()}
+		f := new(flightRow)
+		err := tx.get(ctx, f, `SELECT `+flightColumns+` FROM flights WHERE id = $1 AND poll_token = $2`+tx.kind.forUpdate(), c.FlightID, c.Token)
+		if err != nil {
+			return ignoreMissing(err) // another has the claim
+		}
+		if err := d.endOverdue(ctx, f); err != nil {
+			return err
+		}
+		f.PollFailures++
+		p := schedule.AfterError(now, f.PollFailures, retryAfter)
+		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil = world(p.At), p.Reason, "", Time{}
+		events = d.events
+		return d.saveFlight(ctx, f)
+	})
+	return events, err
+}
+
+// endOverdue completes the subscriptions of a leg whose watch ends by the
+// clock alone.
+func (d *door) endOverdue(ctx context.Context, f *flightRow) error {
+	if !f.Resolved {
+		reason, ended := flight.SearchEnded(f.Date, d.Now)
+		if !ended {
+			return nil
+		}
+		return d.fanOut(ctx, f, news{ended: true, reason: reason})
+	}
+	last, err := d.db.snapshot(ctx, d.queries, f.ID, f.Version)
+	if err != nil {
+		return err
+	}
+	reason, ended := flight.WatchEnded(last, d.Now)
+	if !ended {
+		return nil
+	}
+	last = last.FetchedAgain(f.FetchedAt.Flight())
+	return d.fanOut(ctx, f, news{prev: last, next: last, ended: true, reason: reason})
+}
+
+// ignoreMissing turns "no such row" into success.
+func ignoreMissing(err error) error {
+	if flight.CodeOf(err) == flight.CodeNotFound || errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/flightwire/flightwire/db"
+)
+
+// Task types and the queues that they wait in.
+const (
+	typePoll    = "poll"
+	typeDeliver = "deliver"
+
+	queuePoll    = "poll"
+	queueDeliver = "deliver"
+)
+
+// bell is the Redis channel on which processes hear of accepted changes.
+const bell = "fw:bell"
+
+// Client enqueues tasks and rings the bell. Its failures never lose anything:
+// the sweep finds what was not enqueued, and readers of the bell read their
+// cursors again now and then.
+type Client struct {
+	redis redis.UniversalClient
+	asynq *asynq.Client
+}
+
+// NewClient returns a client over a connection that stays the caller's.
+func NewClient(r redis.UniversalClient) *Client {
+	return &Client{redis: r, asynq: asynq.NewClientFromRedisClient(r)}
+}
+
+// Deliver says that there is something to deliver now.
+func (c *Client) Deliver(ctx context.Context) error {
+	_, err := c.asynq.EnqueueContext(ctx, asynq.NewTask(typeDeliver, nil), asynq.Queue(queueDeliver), asynq.MaxRetry(0))
+	return wrap("enqueue a delivery", err)
+}
+
+// DeliverAt says that there will be something to deliver at the wall time at.
+// One task a second is enough for all that is due in it.
+func (c *Client) DeliverAt(ctx context.Context, at time.Time) error {
+	due := at.Truncate(time.Second).Add(time.Second) // asynq counts whole seconds and may be early by one
+	_, err := c.asynq.EnqueueContext(ctx, asynq.NewTask(typeDeliver, nil),
+		asynq.Queue(queueDeliver), asynq.MaxRetry(0), asynq.ProcessAt(due), asynq.TaskID("deliver:"+strconv.FormatInt(due.Unix(), 10)))
+	if err != nil && isDuplicate(err) {
+		return nil
+	}
+	return wrap("schedule a delivery", err)
+}
+
+// poll hands a claimed poll to whichever worker is free.
+func (c *Client) poll(ctx context.Context, claim db.PollClaim) error {
+	payload, err := json.Marshal(claim)
+	if err != nil {
+		return wrap("enqueue a poll", err)
+	}
+	_, err = c.asynq.EnqueueContext(ctx, asynq.NewTask(typePoll, payload), asynq.Queue(queuePoll), asynq.MaxRetry(0))
+	return wrap("enqueue a poll", err)
+}
+
+// Ring tells of one accepted change of a leg.
+type Ring struct {
+	FlightID string `json:"flight"`
+	Key      string `json:"key"` // flight key without leg suffix
+	Version  int64  `json:"version"`
+}
+
+// announce rings the bell for every leg that has a new version.
+func (c *Client) announce(ctx context.Context, a db.Accepted) {
+	for _, id := range a.Changed {
+		for i := range a.IDs {
+			if a.IDs[i] != id {
+				continue
+			}
+			msg, err := json.Marshal(Ring{id, a.Legs[i].FlightKey, a.Versions[i]})
+			if err == nil {
+				err = c.redis.Publish(ctx, bell, msg).Err()
+			}
+			if err != nil {
+				slog.WarnContext(ctx, "the bell could not be rung; viewers see the change at their next look", "flight", a.Legs[i].LegKey(), "error", err)
+			}
+		}
+	}
+}
+
+// Rings returns one Ring for every accepted change, from every process, until
+// ctx ends and the channel is closed. It is lossy: a reader that lags, or a
+// connection that breaks, misses some, so read again when in doubt.
+func (c *Client) Rings(ctx context.Context) (<-chan Ring, error) {
+	sub := c.redis.Subscribe(ctx, bell)
+	if _, err := sub.Receive(ctx); err != nil {
+		_ = sub.Close()
+		return nil, wrap("listen to the bell", err)
+	}
+	rings := make(chan Ring)
+	go func() {
+		defer close(rings)
+		defer func() { _ = sub.Close() }()
+		messages := sub.Channel(redis.WithChannelSize(4096))
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case m, ok := <-messages:
+				if !ok {
+					return
+				}
+				var r Ring
+				if err := json.Unmarshal([]byte(m.Payload), &r); err != nil {
+					slog.WarnContext(ctx, "a ring of the bell made no sense", "error", err)
+					continue
+				}
+				select {
+				case rings <- r:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return rings, nil
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
