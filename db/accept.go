@@ -244,7 +244,7 @@ func (d *door) plan(ctx context.Context, f *flightRow, next *flight.Snapshot) er
 func (d *door) saveFlight(ctx context.Context, f *flightRow) error {
 	_, err := d.exec(ctx, `UPDATE flights SET leg = $2, origin = $3, destination = $4, provider = $5, provider_flight_id = $6,
 			version = $7, asked_at = $8, fetched_at = $9, catch_up = $10,
-			next_poll_at = CASE WHEN `+stillWatched("$16")+` THEN $11 END,
+			next_poll_at = CASE WHEN `+stillWatched("$16")+` THEN CAST($11 AS TIMESTAMPTZ) END,
 			poll_reason = $12, poll_token = $13, poll_lease_until = $14, poll_failures = $15, last_polled_at = $17
 		WHERE id = $1`,
 		f.ID, f.Leg, f.Origin, f.Destination, f.Provider, f.ProviderFlightID,

@@ -150,8 +150,12 @@ func (r *rig) subscribe(t *testing.T, account, url string) *flight.Subscription 
 		Account: account, Key: key, WebhookURL: url, Secret: "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0MDE=",
 		Events: flight.AllChanges, DelayThreshold: 5, Metadata: json.RawMessage(`{"b": 1, "a":  [2]}`), Now: r.intake.World(),
 	}
-	if st, err := r.intake.Ask(t.Context(), key); err == nil {
+	st, err := r.intake.Ask(t.Context(), key)
+	switch {
+	case err == nil:
 		n.FlightID = st.IDs[0]
+	case flight.CodeOf(err) != flight.CodeFlightNotFound:
+		t.Fatal(err)
 	}
 	s, err := r.DB.CreateSubscription(t.Context(), n)
 	if err != nil {

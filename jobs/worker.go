@@ -72,7 +72,9 @@ func NewWorker(c WorkerConfig) *Worker {
 		ShutdownTimeout:          upstreamTimeout + acceptTimeout,
 		LogLevel:                 asynq.WarnLevel,
 		Logger:                   asynqLogger{},
-		IsFailure:                func(error) bool { return true },
+		ErrorHandler: asynq.ErrorHandlerFunc(func(ctx context.Context, t *asynq.Task, err error) {
+			slog.ErrorContext(ctx, "a task failed; its claim runs out and is taken up again", "type", t.Type(), "error", err)
+		}),
 	})
 	return w
 }
