@@ -58,18 +58,19 @@ func TestReceiverFromHell(t *testing.T) {
 		outcome Outcome
 		body    string
 		after   time.Duration
+		slow    bool // the receiver lets the time run out
 	}{
-		{name: "hangs before reading", handle: func(_ *net.TCPConn, r *bufio.Reader) { r.Peek(1); untilClosed(r) }, class: ClassTimeout, outcome: Retryable},
-		{name: "reads and never answers", handle: func(_ *net.TCPConn, r *bufio.Reader) { readRequest(r); untilClosed(r) }, class: ClassTimeout, outcome: Retryable},
-		{name: "half a status line, then hangs", handle: func(c *net.TCPConn, r *bufio.Reader) { answering("HTTP/1.1 2")(c, r); untilClosed(r) }, class: ClassTimeout, outcome: Retryable},
-		{name: "drips headers", handle: dripping(okHead+"X-Slow: ", "a"), class: ClassTimeout, outcome: Retryable},
-		{name: "drips 1xx", handle: dripping("", "HTTP/1.1 102 Processing\r\n\r\n"), class: ClassTimeout, outcome: Retryable},
-		{name: "drips the body", handle: dripping(okHead+"\r\n", "a"), status: 200, outcome: Delivered, body: "a*"},
-		{name: "drips the body of an error", handle: dripping("HTTP/1.1 500 No\r\nContent-Length: 9000\r\n\r\n", "a"), status: 500, class: ClassHTTP5xx, outcome: Retryable, body: "a*"},
+		{name: "hangs before reading", handle: func(_ *net.TCPConn, r *bufio.Reader) { r.Peek(1); untilClosed(r) }, class: ClassTimeout, outcome: Retryable, slow: true},
+		{name: "reads and never answers", handle: func(_ *net.TCPConn, r *bufio.Reader) { readRequest(r); untilClosed(r) }, class: ClassTimeout, outcome: Retryable, slow: true},
+		{name: "half a status line, then hangs", handle: func(c *net.TCPConn, r *bufio.Reader) { answering("HTTP/1.1 2")(c, r); untilClosed(r) }, class: ClassTimeout, outcome: Retryable, slow: true},
+		{name: "drips headers", handle: dripping(okHead+"X-Slow: ", "a"), class: ClassTimeout, outcome: Retryable, slow: true},
+		{name: "drips 1xx", handle: dripping("", "HTTP/1.1 102 Processing\r\n\r\n"), class: ClassTimeout, outcome: Retryable, slow: true},
+		{name: "drips the body", handle: dripping(okHead+"\r\n", "a"), status: 200, outcome: Delivered, body: "a*", slow: true},
+		{name: "drips the body of an error", handle: dripping("HTTP/1.1 500 No\r\nContent-Length: 9000\r\n\r\n", "a"), status: 500, class: ClassHTTP5xx, outcome: Retryable, body: "a*", slow: true},
 		{name: "body announced and never sent", handle: func(c *net.TCPConn, r *bufio.Reader) {
 			answering(okHead+"Content-Length: 10\r\n\r\n")(c, r)
 			untilClosed(r)
-		}, status: 200, outcome: Delivered},
+		}, status: 200, outcome: Delivered, slow: true},
 
 		{name: "closes at once", handle: func(*net.TCPConn, *bufio.Reader) {}, class: ClassConnectionReset, outcome: Retryable},
 		{name: "closes without an answer", handle: answering(""), class: ClassConnectionReset, outcome: Retryable},
@@ -106,7 +107,11 @@ func TestReceiverFromHell(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			rr := newRawReceiver(t, tt.handle)
-			s := newTestSender(t, Config{AllowPrivate: true, Timeout: 400 * time.Millisecond, BodyTimeout: 50 * time.Millisecond})
+			c := Config{AllowPrivate: true}
+			if tt.slow {
+				c.Timeout, c.BodyTimeout = 300*time.Millisecond, 50*time.Millisecond
+			}
+			s := newTestSender(t, c)
 			r := testRequest(rr.url)
 			r.Headers = map[string]string{"Authorization": "Bearer headersecret"}
 			start := time.Now()

@@ -88,6 +88,23 @@ var aircraftTypes = []aircraftType{
 	{"L410", "Let L-410 Turbolet", []string{"L4T"}},
 	{"MD11", "McDonnell Douglas MD-11", []string{"M11", "M1F"}},
 	{"SF34", "Saab 340", []string{"SF3"}},
+
+	// Codes of families, which no flight plan names.
+	{"", "Airbus A318/A319/A320/A321", []string{"32S"}},
+	{"", "Airbus A330", []string{"330"}},
+	{"", "Airbus A340", []string{"340"}},
+	{"", "Airbus A350", []string{"350"}},
+	{"", "ATR 42/72", []string{"ATR"}},
+	{"", "Boeing 737", []string{"737"}},
+	{"", "Boeing 747", []string{"747"}},
+	{"", "Boeing 757", []string{"757"}},
+	{"", "Boeing 767", []string{"767"}},
+	{"", "Boeing 777", []string{"777"}},
+	{"", "Boeing 787", []string{"787"}},
+	{"", "Bombardier CRJ", []string{"CRJ"}},
+	{"", "De Havilland Canada Dash 8", []string{"DH8"}},
+	{"", "Embraer E170/E175/E190/E195", []string{"EMJ"}},
+	{"", "Embraer ERJ-135/140/145", []string{"ERJ"}},
 }
 
 // equipment returns the aircraft: the actual one where it is known, else the
@@ -122,25 +139,21 @@ func iataType(code, scheduled string) string {
 }
 
 // aircraftName returns the name of a type by its code: the provider's, else
-// ours. A code that stands for several types has none of ours, unless it is
-// the plainest one of a type.
+// that of the type whose code, plainest code or other code it is, in this
+// order.
 func (b *book) aircraftName(code string) string {
 	if name := b.equipments[code]; name != "" || code == "" {
 		return name
 	}
-	var other string
-	types := 0
-	for _, t := range aircraftTypes {
+	other := ""
+	for i := range aircraftTypes {
+		t := &aircraftTypes[i]
 		if t.icao == code || t.iata[0] == code {
 			return t.name
 		}
 		if slices.Contains(t.iata, code) {
 			other = t.name
-			types++
 		}
-	}
-	if types != 1 {
-		return ""
 	}
 	return other
 }

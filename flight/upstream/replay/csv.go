@@ -101,7 +101,7 @@ func (r *reader) next() bool {
 		if pe, ok := errors.AsType[*csv.ParseError](err); ok {
 			err = fmt.Errorf("line %d, column %d: %w", pe.Line, pe.Column, pe.Err)
 		}
-		r.err = flight.Errorf(flight.CodeInvalid, "The day to replay, %w", err)
+		r.err = flight.Errorf(flight.CodeInvalid, "The day to replay, %v.", err)
 		return false
 	}
 	r.record = record

@@ -26,7 +26,7 @@ func TestFaults(t *testing.T) {
 		"no flights":        {head, "has no flights"},
 		"no column":         {strings.Replace(head, "origin", "from", 1) + flown, "line 1: there is no column origin"},
 		"short row":         {head + flown + "2013-07-10,B6\n", "line 3, column 1: wrong number of fields"},
-		"open quote":        {head + "\"2013", "line 2, column 7: extraneous or missing \" in quoted-field"},
+		"open quote":        {head + "\"2013", "line 2, column 6: extraneous or missing \" in quoted-field"},
 		"date":              {swap(flown, "2013-07-10", "2013-07-32"), `line 3, column 1 (service_date): "2013-07-32" must be a calendar date`},
 		"carrier":           {swap(flown, "B6", "b"), "line 3, column 2 (carrier)"},
 		"number":            {swap(flown, "486", "48600"), "line 3, column 3 (flight)"},

@@ -75,7 +75,7 @@ func New(c Config) (*Source, error) {
 	case c.Path != "":
 		f, err := os.Open(c.Path)
 		if err != nil {
-			return nil, flight.Errorf(flight.CodeInvalid, "The day to replay cannot be read: %w", err)
+			return nil, flight.Errorf(flight.CodeInvalid, "The day to replay cannot be read: %v.", err)
 		}
 		defer f.Close()
 		in = f

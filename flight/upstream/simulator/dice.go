@@ -10,7 +10,7 @@ import (
 // with a library.
 type dice uint64
 
-// roll returns the dice of a world and the parts of a name.
+// dice returns the dice that a world has for a name of several parts.
 func (w *Source) dice(parts ...string) *dice {
 	h := fnv.New64a()
 	_, _ = h.Write(strconv.AppendUint(nil, w.seed, 10))

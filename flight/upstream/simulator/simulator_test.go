@@ -48,7 +48,7 @@ func TestTellsOnlyWhatIsKnown(t *testing.T) {
 		first := legsAt(t, w, key, 1)
 		for leg, s := range first {
 			from, to := life(s)
-			step := flight.Time(rapid.IntRange(7, 40).Draw(rt, "step")) * minute
+			step := flight.Time(rapid.IntRange(15, 60).Draw(rt, "step")) * minute
 			rank := 0
 			for now := from; now < to; now += step {
 				next := legsAt(t, w, key, now)[leg]
