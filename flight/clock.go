@@ -1,6 +1,9 @@
 package flight
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Clock maps wall time to world time: the time of flights, polls and
 // completion. With simulator and replay it may run fast, from an epoch that
@@ -16,7 +19,8 @@ func (c Clock) World(wall time.Time) Time {
 	if c.Speed == 0 {
 		return TimeOf(wall)
 	}
-	return TimeOf(c.Epoch.Add(time.Duration(float64(wall.Sub(c.Start)) * c.Speed)))
+	passed := wall.Sub(c.Start).Seconds() * 1000 * c.Speed // in milliseconds a long life at speed does not overflow
+	return TimeOf(c.Epoch) + Time(math.Round(passed))
 }
 
 // Wall returns the wall time at which the world shows t.
@@ -24,7 +28,8 @@ func (c Clock) Wall(t Time) time.Time {
 	if c.Speed == 0 {
 		return t.Std()
 	}
-	return c.Start.Add(time.Duration(float64(t.Std().Sub(c.Epoch)) / c.Speed))
+	ahead := float64(t-TimeOf(c.Epoch)) / c.Speed * float64(time.Millisecond)
+	return c.Start.Add(time.Duration(math.Ceil(ahead)))
 }
 
 // Until returns how much wall time passes from wall until the world shows t; 0

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -17,17 +18,17 @@ func (s *Snapshot) Complete() {
 	if s.Codeshares == nil {
 		s.Codeshares = []CodeshareRef{}
 	}
-	slices.SortFunc(s.Codeshares, func(a, b CodeshareRef) int {
-		if c := strings.Compare(a.Carrier, b.Carrier); c != 0 {
-			return c
-		}
-		return strings.Compare(a.FlightNumber, b.FlightNumber)
+	slices.SortStableFunc(s.Codeshares, func(a, b CodeshareRef) int {
+		return cmp.Or(strings.Compare(a.Carrier, b.Carrier), strings.Compare(a.FlightNumber, b.FlightNumber))
 	})
-	s.Codeshares = slices.CompactFunc(s.Codeshares, func(a, b CodeshareRef) bool {
-		return a.Carrier == b.Carrier && a.FlightNumber == b.FlightNumber
-	})
+	s.Codeshares = slices.CompactFunc(s.Codeshares, CodeshareRef.same)
 	if s.Timeline == nil {
 		s.Timeline = []TimelineEntry{}
+	}
+	for i := range s.Timeline {
+		if s.Timeline[i].Events == nil {
+			s.Timeline[i].Events = []string{}
+		}
 	}
 	if s.Alternates == nil {
 		s.Alternates = []LegRef{}
@@ -37,9 +38,6 @@ func (s *Snapshot) Complete() {
 			e.complete()
 		}
 	}
-	if s.Status.Code == StatusDiverted {
-		s.Arrival.DelayMinutes = nil // it does not arrive there
-	}
 	s.completeStatus()
 	s.completeDuration()
 	s.Fingerprint = s.fingerprint()
@@ -47,6 +45,14 @@ func (s *Snapshot) Complete() {
 }
 
 func (e *Endpoint) complete() {
+	t := &e.Times
+	for _, ft := range [...]**FlightTime{
+		&t.ScheduledGate, &t.EstimatedGate, &t.ActualGate, &t.ScheduledRunway, &t.EstimatedRunway, &t.ActualRunway,
+	} {
+		if !(*ft).At().Known() {
+			*ft = nil // a time without a moment says nothing
+		}
+	}
 	e.BestTimeUTC = e.Times.Best()
 	e.DelayMinutes = nil
 	if d, ok := e.Times.Delay(); ok {
@@ -77,7 +83,10 @@ const lateMinutes = 15
 
 func (s *Snapshot) completeStatus() {
 	st := &s.Status
-	words := statusWords[st.Code]
+	words, ok := statusWords[st.Code]
+	if !ok {
+		words = statusWords[StatusUnknown]
+	}
 	st.Label, st.Color = words[0], words[1]
 	if label := phaseWords[st.Phase]; label != "" {
 		st.Label = label
@@ -85,9 +94,9 @@ func (s *Snapshot) completeStatus() {
 	st.Cancelled = st.Code == StatusCancelled
 	st.Diverted = st.Code == StatusDiverted || st.Code == StatusRedirected
 	st.DepartureGateDelayMinutes = gateDelay(&s.Departure.Times)
-	st.ArrivalGateDelayMinutes = nil
-	if !st.Diverted {
-		st.ArrivalGateDelayMinutes = gateDelay(&s.Arrival.Times)
+	st.ArrivalGateDelayMinutes = gateDelay(&s.Arrival.Times)
+	if st.Diverted { // it does not arrive there
+		st.ArrivalGateDelayMinutes, s.Arrival.DelayMinutes = nil, nil
 	}
 	st.Delayed = !st.Cancelled && (atLeast(s.Departure.DelayMinutes, lateMinutes) || atLeast(s.Arrival.DelayMinutes, lateMinutes))
 	if st.Delayed && st.Color == "green" {
@@ -131,33 +140,40 @@ func known(times ...*FlightTime) Time {
 	return 0
 }
 
-// fingerprint digests the fields that Diff watches, so that two snapshots with
-// one fingerprint have no changes between them.
+// fingerprint digests the fields that Diff watches: two snapshots have the same
+// exactly when there are no changes between them.
 func (s *Snapshot) fingerprint() string {
 	var b []byte
-	add := func(v string) { b = append(append(b, v...), 0) }
+	add := func(v string) { // with its length, so that no two lists of words run together alike
+		b = append(append(strconv.AppendInt(b, int64(len(v)), 10), ':'), v...)
+	}
+	addTime := func(where byte, t *FlightTime) { b = strconv.AppendInt(append(b, where), floorMinute(t.At()), 10) }
 	add(s.Status.Code)
 	add(string(s.Status.Phase))
 	for i := range textFields {
 		add(textFields[i].value(s))
 	}
 	for i := range timeFields {
-		_, at := timeFields[i].watched(s, s)
-		b = strconv.AppendInt(b, floorMinute(at.At()), 10)
-		b = append(b, 0)
+		end := timeFields[i].end(s)
+		gate, runway := timeFields[i].kind(end)
+		addTime('g', gate)
+		if gate == nil || end.delayOnRunway() {
+			addTime('r', runway)
+		}
 	}
 	add(s.diversion())
 	for _, c := range s.Codeshares {
-		add(c.Carrier + c.FlightNumber)
+		add(c.Carrier)
+		add(c.FlightNumber)
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
 
 // diversion returns the code of the airport that s lands at instead of its
-// destination, or "".
+// destination, or "" when that is unknown or it is not diverted.
 func (s *Snapshot) diversion() string {
-	if s.Diverted == nil {
+	if s.Diverted == nil || !s.Status.Diverted {
 		return ""
 	}
 	return s.Diverted.Airport.IATA

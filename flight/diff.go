@@ -1,5 +1,7 @@
 package flight
 
+import "slices"
+
 // ChangeType is the kind of one change: the contract's 23 values of a
 // subscription's events filter and of changes[].type.
 type ChangeType string
@@ -71,48 +73,46 @@ var textFields = [...]textField{
 	{ChangeRoute, "arrival.airport.iata", "Destination", func(s *Snapshot) string { return s.Arrival.Airport.IATA }},
 }
 
-// timeField is a watched time: the gate's, or the runway's where neither
-// snapshot has a gate time.
+// timeField is a watched time of one end of the leg.
 type timeField struct {
-	change       ChangeType
-	path         string // without its Gate or Runway ending
-	noun         string
-	gate, runway func(*Snapshot) *FlightTime
+	change ChangeType
+	path   string // without its Gate or Runway ending
+	noun   string
+	end    func(*Snapshot) *EndpointTimes
+	kind   func(*EndpointTimes) (gate, runway *FlightTime)
 }
 
 var timeFields = [...]timeField{
-	{ChangeDepartureScheduled, "departure.times.scheduled", "Scheduled departure",
-		func(s *Snapshot) *FlightTime { return s.Departure.Times.ScheduledGate },
-		func(s *Snapshot) *FlightTime { return s.Departure.Times.ScheduledRunway }},
-	{ChangeDepartureEstimated, "departure.times.estimated", "Estimated departure",
-		func(s *Snapshot) *FlightTime { return s.Departure.Times.EstimatedGate },
-		func(s *Snapshot) *FlightTime { return s.Departure.Times.EstimatedRunway }},
-	{ChangeDepartureActual, "departure.times.actual", "Actual departure",
-		func(s *Snapshot) *FlightTime { return s.Departure.Times.ActualGate },
-		func(s *Snapshot) *FlightTime { return s.Departure.Times.ActualRunway }},
-	{ChangeArrivalScheduled, "arrival.times.scheduled", "Scheduled arrival",
-		func(s *Snapshot) *FlightTime { return s.Arrival.Times.ScheduledGate },
-		func(s *Snapshot) *FlightTime { return s.Arrival.Times.ScheduledRunway }},
-	{ChangeArrivalEstimated, "arrival.times.estimated", "Estimated arrival",
-		func(s *Snapshot) *FlightTime { return s.Arrival.Times.EstimatedGate },
-		func(s *Snapshot) *FlightTime { return s.Arrival.Times.EstimatedRunway }},
-	{ChangeArrivalActual, "arrival.times.actual", "Actual arrival",
-		func(s *Snapshot) *FlightTime { return s.Arrival.Times.ActualGate },
-		func(s *Snapshot) *FlightTime { return s.Arrival.Times.ActualRunway }},
+	{ChangeDepartureScheduled, "departure.times.scheduled", "Scheduled departure", departureTimes, scheduledTimes},
+	{ChangeDepartureEstimated, "departure.times.estimated", "Estimated departure", departureTimes, estimatedTimes},
+	{ChangeDepartureActual, "departure.times.actual", "Actual departure", departureTimes, actualTimes},
+	{ChangeArrivalScheduled, "arrival.times.scheduled", "Scheduled arrival", arrivalTimes, scheduledTimes},
+	{ChangeArrivalEstimated, "arrival.times.estimated", "Estimated arrival", arrivalTimes, estimatedTimes},
+	{ChangeArrivalActual, "arrival.times.actual", "Actual arrival", arrivalTimes, actualTimes},
 }
 
-// watched returns the pair of times to compare.
-func (f *timeField) watched(prev, next *Snapshot) (from, to *FlightTime) {
-	if from, to = f.gate(prev), f.gate(next); from != nil || to != nil {
-		return from, to
-	}
-	return f.runway(prev), f.runway(next)
+func departureTimes(s *Snapshot) *EndpointTimes { return &s.Departure.Times }
+func arrivalTimes(s *Snapshot) *EndpointTimes   { return &s.Arrival.Times }
+
+func scheduledTimes(t *EndpointTimes) (gate, runway *FlightTime) {
+	return t.ScheduledGate, t.ScheduledRunway
 }
 
-// Diff returns what changed from prev to next, two snapshots of one leg, in
-// the order of [ChangeTypes]; nil when nothing that is watched did. Times that
-// differ in their seconds only are equal. The delay.* entries compare with
-// prev; what a subscription is told of delays is [Tell]'s to say.
+func estimatedTimes(t *EndpointTimes) (gate, runway *FlightTime) {
+	return t.EstimatedGate, t.EstimatedRunway
+}
+
+func actualTimes(t *EndpointTimes) (gate, runway *FlightTime) {
+	return t.ActualGate, t.ActualRunway
+}
+
+// Diff returns what changed from prev to next, two complete snapshots of one
+// leg, in the order of [ChangeTypes] and of one type the departure's first; the
+// delay.* entries stand together, the departure's first. It is nil when nothing
+// that is watched changed, which is so exactly when the fingerprints are equal.
+// Times that differ in their seconds only are equal. An unknown delay counts as
+// none before, and is no change after. What a subscription is told of delays is
+// [Tell]'s to say.
 func Diff(prev, next *Snapshot) []Change {
 	var changes []Change
 	changes = diffStatus(changes, prev, next)
@@ -143,16 +143,27 @@ func (f *textField) diff(changes []Change, prev, next *Snapshot) []Change {
 	return append(changes, Change{Type: f.change, Path: f.path, From: orNil(from), To: orNil(to), Message: textMessage(f.noun, from, to)})
 }
 
+// diff compares the gate's time, and the runway's where neither snapshot has a
+// gate time. Where a delay rests on the runway pair its times count as well, so
+// that no delay changes without a time that does.
 func (f *timeField) diff(changes []Change, prev, next *Snapshot) []Change {
-	from, to := f.watched(prev, next)
+	a, b := f.end(prev), f.end(next)
+	fromGate, fromRunway := f.kind(a)
+	toGate, toRunway := f.kind(b)
+	if fromGate != nil || toGate != nil {
+		changes = f.compare(changes, "Gate", fromGate, toGate)
+		if !a.delayOnRunway() && !b.delayOnRunway() {
+			return changes
+		}
+	}
+	return f.compare(changes, "Runway", fromRunway, toRunway)
+}
+
+func (f *timeField) compare(changes []Change, where string, from, to *FlightTime) []Change {
 	if floorMinute(from.At()) == floorMinute(to.At()) {
 		return changes
 	}
-	path := f.path + "Runway"
-	if f.gate(prev) != nil || f.gate(next) != nil {
-		path = f.path + "Gate"
-	}
-	c := Change{Type: f.change, Path: path, Message: timeMessage(f.noun, from, to)}
+	c := Change{Type: f.change, Path: f.path + where, Message: timeMessage(f.noun, from, to)}
 	if from != nil {
 		c.From = from.UTC
 	}
@@ -169,9 +180,10 @@ func (f *timeField) diff(changes []Change, prev, next *Snapshot) []Change {
 // diffStatus reports the status and the turning points of a leg's life.
 func diffStatus(changes []Change, prev, next *Snapshot) []Change {
 	a, b := &prev.Status, &next.Status
-	if a.Phase != b.Phase {
+	switch {
+	case a.Phase != b.Phase && (b.Phase != PhaseUnknown || a.Code == b.Code):
 		changes = append(changes, Change{Type: ChangeStatus, Path: "status.phase", From: a.Phase, To: b.Phase, Message: statusMessage(a, b)})
-	} else if a.Code != b.Code {
+	case a.Code != b.Code: // of an unknown phase the code says more
 		changes = append(changes, Change{Type: ChangeStatus, Path: "status.code", From: a.Code, To: b.Code, Message: statusMessage(a, b)})
 	}
 	turn := func(t ChangeType, message string) {
@@ -192,7 +204,7 @@ func diffStatus(changes []Change, prev, next *Snapshot) []Change {
 			From: orNil(prev.diversion()), To: orNil(next.diversion()), Message: divertedMessage(next),
 		})
 	}
-	if a.Cancelled && !b.Cancelled {
+	if a.Cancelled && !b.Cancelled && b.Phase != PhaseUnknown {
 		turn(ChangeReinstated, "Flight reinstated after it was cancelled")
 	}
 	return changes
@@ -240,15 +252,7 @@ func newDelayChange(end string, from, to int) Change {
 }
 
 func sameCodeshares(a, b []CodeshareRef) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Carrier != b[i].Carrier || a[i].FlightNumber != b[i].FlightNumber {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, CodeshareRef.same)
 }
 
 func orNil(s string) any {

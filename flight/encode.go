@@ -47,10 +47,10 @@ func (s *Snapshot) FetchedAgain(t Time) *Snapshot {
 	c.FetchedAt = t
 	c.encoded = nil
 	// The name cannot occur earlier inside a string: its quotes would be escaped.
-	if i := bytes.Index(s.encoded, fetchedAtName); i >= 0 {
-		i += len(fetchedAtName)
+	was, now := s.FetchedAt.String(), t.String()
+	if i := bytes.Index(s.encoded, fetchedAtName); i >= 0 && len(was) == len(now) {
 		c.encoded = bytes.Clone(s.encoded)
-		copy(c.encoded[i:i+len(timeLayout)], t.String())
+		copy(c.encoded[i+len(fetchedAtName):], now)
 	}
 	return &c
 }

@@ -3,6 +3,7 @@ package flight
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -47,9 +48,10 @@ type FieldError struct {
 	Message string `json:"message"`
 }
 
-// Error returns the code, the message and, for logs, the cause.
+// Error returns the code, the message and, for logs, the cause where the
+// message does not quote it.
 func (e *Error) Error() string {
-	if e.Cause != nil {
+	if e.Cause != nil && !strings.Contains(e.Message, e.Cause.Error()) {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Cause)
 	}
 	return string(e.Code) + ": " + e.Message

@@ -1,7 +1,6 @@
 package flight
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -46,8 +45,8 @@ func (s Selector) Any() bool { return s == Selector{} }
 
 // ParseKey brings a carrier, a flight number and a date into normal form. It
 // records every fault in v under the contract's field names. A carrier is two
-// or three letters or digits (IATA or ICAO) or an upstream code such as RV*;
-// a number is one to four digits and at most one letter.
+// or three letters or digits (IATA or ICAO), or an upstream code such as RV*; a
+// number is one to four digits and at most one letter.
 func ParseKey(v *Invalid, carrier, number, date string) Key {
 	k := Key{strings.ToUpper(strings.TrimSpace(carrier)), strings.ToUpper(strings.TrimSpace(number)), strings.TrimSpace(date)}
 	if !validCarrier(k.Carrier) {
@@ -68,9 +67,9 @@ func ParseKey(v *Invalid, carrier, number, date string) Key {
 // every fault in v.
 func ParseSelector(v *Invalid, origin, destination, flightID string) Selector {
 	s := Selector{strings.ToUpper(strings.TrimSpace(origin)), strings.ToUpper(strings.TrimSpace(destination)), strings.TrimSpace(flightID)}
-	for field, code := range map[string]string{"origin": s.Origin, "destination": s.Destination} {
-		if code != "" && (len(code) < 2 || len(code) > 5 || !all(code, isCodeChar)) {
-			v.Add(field, "must be an airport's IATA, ICAO or upstream code, such as JFK")
+	for _, f := range [...]struct{ field, code string }{{"origin", s.Origin}, {"destination", s.Destination}} {
+		if f.code != "" && (len(f.code) < 2 || len(f.code) > 5 || !all(f.code, isCodeChar)) {
+			v.Add(f.field, "must be an airport's IATA, ICAO or upstream code, such as JFK")
 		}
 	}
 	if len(s.FlightID) > 128 || !all(s.FlightID, func(c byte) bool { return c > ' ' && c < 0x7f }) {
@@ -89,11 +88,12 @@ func CheckAhead(v *Invalid, date string, now Time) {
 // DateEndedEverywhere reports whether date is over in every zone on earth.
 func DateEndedEverywhere(date string, now Time) bool {
 	d, err := time.Parse(time.DateOnly, date)
-	return err == nil && now.Std().After(d.Add(36*time.Hour)) // UTC-12 is the last to end it
+	return err == nil && !now.Std().Before(d.Add(36*time.Hour)) // UTC-12 is the last to end it
 }
 
 func validCarrier(s string) bool {
-	return len(s) >= 2 && len(s) <= 4 && all(s[:2], isCodeChar) && all(s, func(c byte) bool { return isCodeChar(c) || c == '*' })
+	code := strings.TrimSuffix(s, "*")
+	return len(code) >= 2 && len(code) <= 3 && all(code, isCodeChar)
 }
 
 func normalNumber(s string) (string, bool) {
@@ -130,15 +130,4 @@ func all(s string, ok func(byte) bool) bool {
 // NotFound returns the error for a flight that no upstream knows.
 func NotFound(k Key) *Error {
 	return Errorf(CodeFlightNotFound, "No flight %s%s departs on %s. Check the carrier, the number and the local departure date at the origin.", k.Carrier, k.Number, k.Date)
-}
-
-func legList(legs []LegRef) string {
-	var b strings.Builder
-	for i, l := range legs {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s-%s", l.DepartureIATA, l.ArrivalIATA)
-	}
-	return b.String()
 }

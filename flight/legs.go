@@ -1,6 +1,9 @@
 package flight
 
-import "strconv"
+import (
+	"fmt"
+	"strings"
+)
 
 // Legs are the snapshots of every leg of one flight, the upstream's default
 // leg first.
@@ -63,7 +66,7 @@ func (l Legs) SelectOne(sel Selector) (*Snapshot, error) {
 	for _, s := range l {
 		if s != first && sel.matches(s) {
 			refs := l.Refs(-1)
-			err := Errorf(CodeOriginRequired, "This flight number operates %s legs on that date. Name the departure airport as origin: %s.", strconv.Itoa(len(l)), legList(refs))
+			err := Errorf(CodeOriginRequired, "This flight number operates %d legs on that date. Name the departure airport of one as origin: %s.", len(l), legList(refs))
 			err.Legs = refs
 			return nil, err
 		}
@@ -71,8 +74,19 @@ func (l Legs) SelectOne(sel Selector) (*Snapshot, error) {
 	return first, nil
 }
 
+func legList(legs []LegRef) string {
+	var b strings.Builder
+	for i, l := range legs {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s-%s", l.DepartureIATA, l.ArrivalIATA)
+	}
+	return b.String()
+}
+
 // SameLeg reports whether a and b describe one leg of one flight: the same
-// upstream id, or the same route where either has no id.
+// upstream id, else the same flight and route: another upstream has other ids.
 func SameLeg(a, b *Snapshot) bool {
 	if a.ProviderFlightID != "" && a.ProviderFlightID == b.ProviderFlightID {
 		return true

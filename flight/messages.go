@@ -2,6 +2,7 @@ package flight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,11 +39,11 @@ func wallClock(t *FlightTime, withDate bool) string {
 	if len(t.Local) >= 16 {
 		clock, zone = t.Local[11:16], t.Timezone
 	}
-	if withDate {
-		clock += " on " + localDate(t)
-	}
 	if zone != "" {
 		clock += " " + zone
+	}
+	if withDate {
+		clock += " on " + localDate(t)
 	}
 	return clock
 }
@@ -93,45 +94,36 @@ func arrivedMessage(s *Snapshot) string {
 }
 
 func punctuality(delay *int) string {
-	switch {
-	case delay == nil:
+	if delay == nil {
 		return ""
-	case *delay > 0:
-		return ", " + spell(*delay) + " late"
-	case *delay < 0:
-		return ", " + spell(-*delay) + " early"
 	}
-	return ", on time"
+	return ", " + lateness(*delay)
+}
+
+func lateness(delay int) string {
+	switch {
+	case delay > 0:
+		return spell(delay) + " late"
+	case delay < 0:
+		return spell(-delay) + " early"
+	}
+	return "on time"
 }
 
 func divertedMessage(s *Snapshot) string {
-	verb := "Diverted"
-	if s.Status.Phase == PhaseRedirected {
-		verb = "Being diverted"
+	verb, tense := "Diverted", "did"
+	if s.Status.Code == StatusRedirected {
+		verb, tense = "Being diverted", "will"
 	}
 	if to := s.diversion(); to != "" {
 		return verb + " to " + to + " instead of " + s.Arrival.Airport.IATA
 	}
-	return verb + ": it will not land at " + s.Arrival.Airport.IATA
+	return verb + ": it " + tense + " not land at " + s.Arrival.Airport.IATA
 }
 
 func delayMessage(end string, from, to int) string {
 	name := strings.ToUpper(end[:1]) + end[1:]
-	if to == 0 {
-		return name + " is back on time"
-	}
-	state := spell(to) + " late"
-	if to < 0 {
-		state = spell(-to) + " early"
-	}
-	was := "on time"
-	switch {
-	case from > 0:
-		was = spell(from) + " late"
-	case from < 0:
-		was = spell(-from) + " early"
-	}
-	return fmt.Sprintf("%s is now %s (was %s)", name, state, was)
+	return fmt.Sprintf("%s is now %s (was %s)", name, lateness(to), lateness(from))
 }
 
 func codesharesMessage(from, to []CodeshareRef) string {
@@ -146,14 +138,10 @@ func codesharesMessage(from, to []CodeshareRef) string {
 }
 
 func codesharesMinus(a, b []CodeshareRef) string {
-	has := make(map[string]bool, len(b))
-	for _, c := range b {
-		has[c.Carrier+c.FlightNumber] = true
-	}
 	var out []string
 	for _, c := range a {
-		if name := c.Carrier + c.FlightNumber; !has[name] {
-			out = append(out, name)
+		if !slices.ContainsFunc(b, c.same) {
+			out = append(out, c.Carrier+c.FlightNumber)
 		}
 	}
 	return strings.Join(out, ", ")

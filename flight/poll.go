@@ -20,10 +20,15 @@ type Poll struct {
 
 // Next returns the poll after one at now that left the leg at s. Intervals
 // follow how flights really change: days ahead next to nothing does, around
-// departure and arrival minutes count.
+// departure and arrival minutes count. A long sleep ends when the watch may.
 func (c Schedule) Next(s *Snapshot, now Time) Poll {
 	every, reason := interval(s, now)
-	return c.after(now, every, reason)
+	p := c.after(now, every, reason)
+	end := watchedUntil(s) + Time(c.Jitter*float64(hours(1)/6)) // not every flight of a date at once
+	if c.Fixed == 0 && end < p.At && end >= now+Time(max(c.Floor, 3*time.Minute).Milliseconds()) {
+		return Poll{end, "its watch may end"}
+	}
+	return p
 }
 
 // NextLookup returns the next time to look for a flight that no upstream has
@@ -43,10 +48,15 @@ func (c Schedule) NextLookup(date string, now Time) Poll {
 }
 
 // AfterError returns the poll after failures upstream errors in a row, the
-// last of which asked for retryAfter (0: it did not say).
+// last of which asked for retryAfter (0: it did not say), which is always
+// kept to.
 func (c Schedule) AfterError(now Time, failures int, retryAfter time.Duration) Poll {
 	every := time.Minute << min(max(failures-1, 0), 5) // to about half an hour
-	return c.after(now, max(every, retryAfter), "upstream error")
+	p := c.after(now, every, "upstream error")
+	if least := now + Time(retryAfter.Milliseconds()); p.At < least {
+		p = Poll{least, "upstream error, as it asked"}
+	}
+	return p
 }
 
 func (c Schedule) after(now Time, every time.Duration, reason string) Poll {
@@ -71,7 +81,7 @@ var beforeDeparture = []step{
 	{6 * time.Hour, time.Hour, "24 to 6 h before departure"},
 	{3 * time.Hour, 20 * time.Minute, "6 to 3 h before departure"},
 	{time.Hour, 10 * time.Minute, "3 h to 60 min before departure"},
-	{-time.Hour, 3 * time.Minute, "last hour before departure"},
+	{-time.Hour, 3 * time.Minute, "about to depart"},
 	{-3 * time.Hour, 15 * time.Minute, "overdue"},
 	{-6 * time.Hour, 30 * time.Minute, "overdue for hours"},
 }
@@ -79,7 +89,7 @@ var beforeDeparture = []step{
 var beforeArrival = []step{
 	{90 * time.Minute, 15 * time.Minute, "airborne, more than 90 min to go"},
 	{30 * time.Minute, 7 * time.Minute, "airborne, 90 to 30 min to go"},
-	{-time.Hour, 3 * time.Minute, "last half hour before arrival"},
+	{-time.Hour, 3 * time.Minute, "about to arrive"},
 	{-3 * time.Hour, 15 * time.Minute, "overdue"},
 	{-6 * time.Hour, 30 * time.Minute, "overdue for hours"},
 }
@@ -88,28 +98,43 @@ var beforeArrival = []step{
 func interval(s *Snapshot, now Time) (time.Duration, string) {
 	switch s.Status.Phase {
 	case PhaseCancelled:
-		sched := s.Departure.Times.ScheduledGate.At()
-		if sched.Known() && now.Std().Sub(sched.Std()) > 6*time.Hour {
+		t := &s.Departure.Times
+		if longPast(known(t.ScheduledGate, t.ScheduledRunway), now, 6*time.Hour) {
 			return 6 * time.Hour, "cancelled, departure long past"
 		}
 		return time.Hour, "cancelled, may be reinstated"
 	case PhaseRedirected:
+		if longPast(s.bestArrival(), now, 6*time.Hour) {
+			return time.Hour, "redirected for hours"
+		}
 		return 5 * time.Minute, "redirected"
 	case PhaseDiverted:
-		if now.Std().Sub(s.bestArrival().Std()) > 6*time.Hour {
+		if longPast(s.bestArrival(), now, 6*time.Hour) {
 			return 6 * time.Hour, "diverted for hours"
 		}
 		return 15 * time.Minute, "diverted"
-	case PhaseLanded:
-		return 5 * time.Minute, "landed, gate arrival missing"
-	case PhaseArrived:
-		return 5 * time.Minute, "arrived"
-	case PhaseDeparted, PhaseEnRoute:
+	case PhaseLanded, PhaseArrived:
+		if longPast(s.bestArrival(), now, time.Hour) {
+			return time.Hour, "on the ground for an hour"
+		}
+		return 5 * time.Minute, "landed, gate or belt may be missing"
+	case PhaseDeparted:
+		if out := s.Departure.Times.Best(); out.Known() && !longPast(out, now, time.Hour) {
+			return 3 * time.Minute, "off the gate, not off the ground"
+		}
+		return pick(beforeArrival, s.bestArrival(), now)
+	case PhaseEnRoute:
 		return pick(beforeArrival, s.bestArrival(), now)
 	}
 	return pick(beforeDeparture, s.Departure.Times.Best(), now)
 }
 
+// longPast reports whether t is known and more than by ago.
+func longPast(t, now Time, by time.Duration) bool {
+	return t.Known() && now.Std().Sub(t.Std()) > by
+}
+
+// bestArrival returns the best known time of landing, wherever that is.
 func (s *Snapshot) bestArrival() Time {
 	if s.Diverted != nil {
 		if t := s.Diverted.Times.Best(); t.Known() {
@@ -119,17 +144,21 @@ func (s *Snapshot) bestArrival() Time {
 	return s.Arrival.Times.Best()
 }
 
-// pick returns the interval of the first row that holds, shortened so that the
-// next row is not slept through.
+// pick returns the interval of the first row that holds, shortened so that a
+// next row with a shorter one is not slept through.
 func pick(table []step, to, now Time) (time.Duration, string) {
 	if !to.Known() {
 		return 15 * time.Minute, "no time known"
 	}
 	left := to.Std().Sub(now.Std())
-	for _, row := range table {
-		if left > row.left {
-			return min(row.every, max(left-row.left, 3*time.Minute)), row.reason
+	for i, row := range table {
+		if left <= row.left {
+			continue
 		}
+		if i+1 < len(table) && table[i+1].every < row.every {
+			return min(row.every, max(left-row.left, table[i+1].every)), row.reason
+		}
+		return row.every, row.reason
 	}
 	return time.Hour, "overdue for long"
 }
@@ -150,26 +179,54 @@ func WatchEnded(s *Snapshot, now Time) (reason string, ended bool) {
 	switch {
 	case s.Status.Phase == PhaseArrived:
 		return EndedArrived, true
-	case s.Status.Phase == PhaseLanded && now >= s.bestArrival()+Time(time.Hour.Milliseconds()):
+	case s.Status.Phase == PhaseLanded && s.bestArrival().Known() && now >= s.bestArrival()+hours(1):
 		return EndedLanded, true
 	case s.Status.Phase.InAir() && !overdueForLong(s, now):
 		return "", false
-	case s.Departure.Times.EstimatedGate.At() > now || s.Arrival.Times.EstimatedGate.At() > now:
+	case s.estimatedAhead(now):
+		return "", false
+	case now < watchedUntil(s):
 		return "", false
 	}
-	return EndedDate, now >= endOfDate(s.Date, s.Departure.Airport.Timezone)+Time((24*time.Hour).Milliseconds())
+	return EndedDate, true
+}
+
+// watchedUntil returns when the watch of a leg ends by its date.
+func watchedUntil(s *Snapshot) Time {
+	return endOfDate(s.Date, s.Departure.Airport.Timezone) + hours(24)
+}
+
+func hours(n int) Time { return Time(n) * Time(time.Hour.Milliseconds()) }
+
+// estimatedAhead reports whether an estimated departure or arrival is yet to
+// come, wherever the arrival is.
+func (s *Snapshot) estimatedAhead(now Time) bool {
+	for _, e := range [...]*Endpoint{&s.Departure, &s.Arrival, s.Diverted} {
+		if e != nil && known(e.Times.EstimatedGate, e.Times.EstimatedRunway) > now {
+			return true
+		}
+	}
+	return false
 }
 
 // overdueForLong tells a leg whose record was abandoned in the air from one
-// that is: two days after it should have landed, it is not flying.
+// that is there: two days after it should have landed, or after its date where
+// no arrival is known, it is not flying.
 func overdueForLong(s *Snapshot, now Time) bool {
-	return s.bestArrival().Known() && now > s.bestArrival()+Time((48*time.Hour).Milliseconds())
+	due := s.bestArrival()
+	if !due.Known() {
+		due = endOfDate(s.Date, s.Departure.Airport.Timezone)
+	}
+	return now > due+hours(48)
 }
 
 // SearchEnded decides whether the search for a flight that was never found
 // ends at now: 24 hours after its date is over everywhere on earth.
 func SearchEnded(date string, now Time) (reason string, ended bool) {
-	return EndedUnseen, now >= endOfDate(date, "Etc/GMT+12")+Time((24*time.Hour).Milliseconds())
+	if now < endOfDate(date, "")+hours(24) {
+		return "", false
+	}
+	return EndedUnseen, true
 }
 
 var zones sync.Map // name → *time.Location; loading one is slow
@@ -181,7 +238,7 @@ func endOfDate(date, zone string) Time {
 	if !ok {
 		l, err := time.LoadLocation(zone)
 		if err != nil || zone == "" {
-			l = time.FixedZone("", -12*3600)
+			l = time.FixedZone("UTC-12", -12*3600)
 		}
 		loc, _ = zones.LoadOrStore(zone, l)
 	}

@@ -17,7 +17,7 @@ func Retry(attempt int, base, retryAfter time.Duration, jitter float64) (delay t
 	if attempt >= MaxAttempts {
 		return 0, false
 	}
-	delay = base << (attempt - 1)
+	delay = base << max(attempt-1, 0)
 	delay += time.Duration(jitter * float64(delay) / 10)
 	return max(delay, min(retryAfter, maxRetryAfter)), true
 }

@@ -2,7 +2,8 @@ package flight
 
 // Snapshot is one flight leg as an upstream last described it: the contract's
 // "Flight snapshot". A snapshot that has been accepted is never changed again,
-// so it may be shared between goroutines; copy it to alter it.
+// so it may be shared between goroutines; to alter it, copy it and call
+// [Snapshot.Complete] on the copy.
 type Snapshot struct {
 	FlightKey        string          `json:"flightKey"`                  // "<carrier><number>:<date>", see [Key]
 	CarrierCode      string          `json:"carrierCode"`                // IATA, else ICAO or the upstream's own code
@@ -38,6 +39,12 @@ type CodeshareRef struct {
 	Carrier      string `json:"carrier"`
 	Name         string `json:"name"`
 	FlightNumber string `json:"flightNumber"`
+}
+
+// same reports whether both are one flight number, whatever the airline is
+// called.
+func (c CodeshareRef) same(d CodeshareRef) bool {
+	return c.Carrier == d.Carrier && c.FlightNumber == d.FlightNumber
 }
 
 // CountryRef names a country.
@@ -126,6 +133,15 @@ func delayOf(scheduled, estimated, actual *FlightTime) (int, bool) {
 		return 0, false
 	}
 	return best.Minutes(scheduled.UTC), true
+}
+
+// delayOnRunway reports whether the delay is that of the runway pair.
+func (t *EndpointTimes) delayOnRunway() bool {
+	if _, gate := delayOf(t.ScheduledGate, t.EstimatedGate, t.ActualGate); gate {
+		return false
+	}
+	_, runway := delayOf(t.ScheduledRunway, t.EstimatedRunway, t.ActualRunway)
+	return runway
 }
 
 // Endpoint is one end of a leg.

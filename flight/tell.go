@@ -74,7 +74,7 @@ func Tell(changes []Change, next *Snapshot, filter ChangeSet, threshold int, tol
 		}
 	}
 	swing := func(end string, told *int, now *int) {
-		if now == nil || abs(*now-*told) < threshold {
+		if now == nil || abs(*now-*told) < max(threshold, MinDelayThreshold) {
 			return
 		}
 		if c := newDelayChange(end, *told, *now); filter.Has(c.Type) {

@@ -1,9 +1,9 @@
 package flight
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
 	"time"
 )
 
@@ -31,8 +31,8 @@ func (t Time) Std() time.Time {
 // Known reports whether t is a moment at all.
 func (t Time) Known() bool { return t != 0 }
 
-// Minutes returns the whole minutes from earlier to t, rounded towards zero
-// after the seconds are cut off on both sides, as schedules are read.
+// Minutes returns the minutes from earlier to t, negative when t is before it.
+// Seconds are cut off on both sides first, as schedules are read.
 func (t Time) Minutes(earlier Time) int {
 	return int(floorMinute(t) - floorMinute(earlier))
 }
@@ -73,10 +73,14 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 		*t = 0
 		return nil
 	}
-	s, err := strconv.Unquote(string(b))
-	if err != nil {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
 		return errors.New("a time must be a string")
 	}
+	return t.parse(s)
+}
+
+func (t *Time) parse(s string) error {
 	v, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		return errors.New("a time must be ISO 8601 with an offset or Z")
@@ -94,5 +98,5 @@ func (t *Time) UnmarshalGQL(v any) error {
 	if !ok {
 		return errors.New("a time must be a string")
 	}
-	return t.UnmarshalJSON(strconv.AppendQuote(nil, s))
+	return t.parse(s)
 }

@@ -90,6 +90,7 @@ func (d *dispatcher) claim(ctx context.Context) {
 		d.Step("deliver.claimed")
 		for _, a := range attempts {
 			d.places <- struct{}{}
+			deliveriesUnderWay.Inc()
 			d.sends.Go(func() { d.send(a) })
 		}
 	}
@@ -123,6 +124,7 @@ func (d *dispatcher) send(a db.Attempt) {
 			r.Status, r.RetryAfter = flight.DeliveryRetrying, delay
 		}
 	}
+	attemptsMade.WithLabelValues(string(r.Status)).Observe(r.Latency.Seconds())
 	slog.DebugContext(ctx, "delivery attempt", "event", a.EventID, "type", a.EventType, "subscription", a.SubscriptionID, "attempt", a.Number,
 		"status", r.Status, "code", r.StatusCode, "class", got.ErrorClass, "latency_ms", r.Latency.Milliseconds())
 	d.results <- r
@@ -140,6 +142,7 @@ func (d *dispatcher) record() {
 		full := len(d.places) == cap(d.places)
 		for range group {
 			<-d.places
+			deliveriesUnderWay.Dec()
 		}
 		if due || full {
 			d.wake()

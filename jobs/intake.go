@@ -84,8 +84,10 @@ func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim) 
 	askedAt := in.DB.Now()
 	now := in.Clock.World(askedAt)
 	callCtx, cancel := context.WithTimeout(ctx, in.Timeout)
+	began := time.Now()
 	legs, err := in.Source.Legs(callCtx, key, now)
 	cancel()
+	observeCall(in.Source.Name(), began, err)
 	missing := flight.CodeOf(err) == flight.CodeFlightNotFound
 	if err != nil && !missing {
 		return db.Accepted{}, upstreamError(err)
@@ -98,6 +100,7 @@ func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim) 
 		return db.Accepted{}, acceptErr
 	}
 	in.Step("poll.accepted")
+	changesAccepted.Add(float64(len(accepted.Changed)))
 	in.after(ctx, accepted)
 	if missing {
 		return db.Accepted{}, err
@@ -139,6 +142,7 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 		return err
 	}
 	_, err = in.shared(ctx, claim.Key, &claim)
+	pollsDone.WithLabelValues(result(err)).Inc()
 	code := flight.CodeOf(err)
 	switch code {
 	case "", flight.CodeFlightNotFound:

@@ -1,6 +1,7 @@
 package cirium
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/flightwire/flightwire/flight"
@@ -44,7 +45,7 @@ var starCodes = map[string]string{"RV*": "ROU"}
 // carrier returns the airline of an Fs code. Its IATA is its ICAO code or the
 // Fs code where it has none; its name is the code where nobody knows it.
 func (b *book) carrier(fs string) flight.CarrierRef {
-	known, _ := places.FindAirline(first(starCodes[fs], fs))
+	known, _ := places.FindAirline(cmp.Or(starCodes[fs], fs))
 	a := b.airlines[fs]
 	if a == nil {
 		a = &wireAirline{IATA: known.IATA}
@@ -52,8 +53,8 @@ func (b *book) carrier(fs string) flight.CarrierRef {
 			a.IATA = fs
 		}
 	}
-	ref := flight.CarrierRef{ICAO: first(a.ICAO, known.ICAO), Name: first(strings.TrimSpace(a.Name), known.Name, fs)}
-	ref.IATA = first(a.IATA, ref.ICAO, fs)
+	ref := flight.CarrierRef{ICAO: cmp.Or(a.ICAO, known.ICAO), Name: cmp.Or(strings.TrimSpace(a.Name), known.Name, fs)}
+	ref.IATA = cmp.Or(a.IATA, ref.ICAO, fs)
 	return ref
 }
 
@@ -73,20 +74,20 @@ func (b *book) airport(fs string) flight.AirportRef {
 		a = &wireAirport{}
 	}
 	var ref flight.AirportRef
-	if known, ok := places.FindAirport(first(a.IATA, a.ICAO, fs)); ok {
+	if known, ok := places.FindAirport(cmp.Or(a.IATA, a.ICAO, fs)); ok {
 		ref = known.Ref(b.flagBase)
 	}
 	ref.Code = fs
 	if b.airports[fs] != nil { // the provider's word is better, as it is today's
-		ref.IATA = first(a.IATA, a.ICAO, fs)
-		ref.City, ref.State = first(a.City, ref.City), first(a.State, ref.State)
+		ref.IATA = cmp.Or(a.IATA, a.ICAO, fs)
+		ref.City, ref.State = cmp.Or(a.City, ref.City), cmp.Or(a.State, ref.State)
 		if a.Country != "" {
 			ref.Country = b.country(a)
 		}
 	}
-	ref.IATA = first(ref.IATA, fs)
-	ref.ICAO = first(a.ICAO, ref.ICAO)
-	ref.Name = first(strings.TrimSpace(a.Name), ref.Name, fs)
+	ref.IATA = cmp.Or(ref.IATA, fs)
+	ref.ICAO = cmp.Or(a.ICAO, ref.ICAO)
+	ref.Name = cmp.Or(strings.TrimSpace(a.Name), ref.Name, fs)
 	if _, err := places.Location(a.Timezone); err == nil {
 		ref.Timezone = a.Timezone
 	}
@@ -96,7 +97,7 @@ func (b *book) airport(fs string) flight.AirportRef {
 func (b *book) country(a *wireAirport) flight.CountryRef {
 	ref := places.CountryRef(a.Country, b.flagBase)
 	if ref.Name == ref.Code {
-		ref.Name = first(a.CountryName, ref.Code)
+		ref.Name = cmp.Or(a.CountryName, ref.Code)
 	}
 	return ref
 }

@@ -1,6 +1,7 @@
 package cirium
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,19 +92,12 @@ func (s *Source) unreachable(ctx context.Context, err error) *flight.Error {
 	var network net.Error
 	if ctx.Err() != nil || errors.As(err, &network) && network.Timeout() {
 		timeout := flight.Errorf(flight.CodeUpstreamTimeout, "The flight data provider did not answer in time. Try again.")
-		timeout.Cause = fmt.Errorf("cirium: %w", first2(ctx.Err(), err))
+		timeout.Cause = fmt.Errorf("cirium: %w", cmp.Or(ctx.Err(), err))
 		return timeout
 	}
 	down := flight.Errorf(flight.CodeUpstreamUnavailable, "The flight data provider cannot be reached at present. Try again later.")
 	down.Cause = errors.New("cirium: " + s.redact(err.Error()))
 	return down
-}
-
-func first2(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // cause is what the operator reads in the log of a refusal.

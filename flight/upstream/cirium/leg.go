@@ -38,7 +38,7 @@ func (b *book) snapshot(rec *record, key flight.Key) (*flight.Snapshot, error) {
 		},
 		Timeline: b.timeline(rec),
 	}
-	if operating := first(rec.Operating, rec.Carrier); operating != "" && operating != shown.fs {
+	if operating := cmp.Or(rec.Operating, rec.Carrier); operating != "" && operating != shown.fs {
 		s.OperatedBy = b.carrier(operating).Name
 	}
 	for _, d := range others {
@@ -191,7 +191,7 @@ func (b *book) description(rec *record) string {
 	}
 	if ops := byTime(rec.Irregular); len(ops) > 0 {
 		last := ops[len(ops)-1]
-		return first(strings.TrimSpace(last.Message), b.operation(&last))
+		return cmp.Or(strings.TrimSpace(last.Message), b.operation(&last))
 	}
 	return ""
 }

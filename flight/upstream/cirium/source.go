@@ -11,6 +11,7 @@ package cirium
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ var _ upstream.Source = (*Source)(nil)
 // New returns a source. Nothing is checked or called until the first look-up.
 func New(cfg Config) *Source {
 	s := &Source{
-		base:     strings.TrimSuffix(first(cfg.BaseURL, PublicBase), "/"),
+		base:     strings.TrimSuffix(cmp.Or(cfg.BaseURL, PublicBase), "/"),
 		flagBase: cfg.FlagBase,
 		appID:    cfg.AppID,
 		appKey:   cfg.AppKey,
@@ -169,13 +170,4 @@ func (s *Source) address(key flight.Key) (string, error) {
 	}
 	return fmt.Sprintf("%s/flightstatus/rest/v2/json/flight/status/%s/%s/dep/%d/%d/%d?utc=false&extendedOptions=%s",
 		s.base, url.PathEscape(key.Carrier), url.PathEscape(key.Number), d.Year(), d.Month(), d.Day(), options), nil
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

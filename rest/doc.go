@@ -1,0 +1,19 @@
+// Package rest is the documented /v1 interface: it decodes a request, calls
+// the resolver of package graph that is the use case, as plain Go, and encodes
+// the documented body. There is no rule here that GraphQL does not have.
+//
+// It promises that routes.go is the whole surface; that every answer carries
+// x-request-id; that every failure, also of a path or a method that does not
+// exist, has the one error body that errors.go makes, and says nothing of a
+// cause of ours; that malformed input is answered with every fault at once
+// under the contract's names; and that a cached look-up writes bytes that were
+// encoded before, with no more work around them than the check of the key.
+//
+// What the contract and its decisions leave open is decided like this. Query
+// parameters that are not documented are ignored, documented ones may stand
+// once; names of JSON fields are exact, and each may stand once. null for an
+// optional field is the same as leaving it out. A body that is not sent as
+// application/json is an invalid request (400), not a 415. Bodies where none
+// is documented are not read. A path is what the table says: one with a
+// trailing slash, an empty segment or dots is not found, nor redirected.
+package rest

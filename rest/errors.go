@@ -1,0 +1,120 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// Codes that only HTTP knows.
+const (
+	codeRouteNotFound    flight.Code = "route_not_found"
+	codeMethodNotAllowed flight.Code = "method_not_allowed"
+	codePayloadTooLarge  flight.Code = "payload_too_large"
+)
+
+// statuses maps what can go wrong to HTTP. What is not here is internal.
+var statuses = map[flight.Code]int{
+	flight.CodeInvalid:             http.StatusBadRequest,
+	flight.CodeMissingAPIKey:       http.StatusUnauthorized,
+	flight.CodeInvalidAPIKey:       http.StatusUnauthorized,
+	flight.CodeFlightNotFound:      http.StatusNotFound,
+	flight.CodeLegNotFound:         http.StatusNotFound,
+	flight.CodeSubscriptionMissing: http.StatusNotFound,
+	flight.CodeNotFound:            http.StatusNotFound,
+	codeRouteNotFound:              http.StatusNotFound,
+	codeMethodNotAllowed:           http.StatusMethodNotAllowed,
+	flight.CodeInvalidState:        http.StatusConflict,
+	flight.CodeConflict:            http.StatusConflict,
+	codePayloadTooLarge:            http.StatusRequestEntityTooLarge,
+	flight.CodeOriginRequired:      http.StatusUnprocessableEntity,
+	flight.CodeUpstream:            http.StatusBadGateway,
+	flight.CodeUpstreamUnavailable: http.StatusServiceUnavailable,
+	flight.CodeUpstreamTimeout:     http.StatusGatewayTimeout,
+}
+
+// reasons are the words of the error field, where they are not the status
+// text run together.
+var reasons = map[int]string{http.StatusRequestEntityTooLarge: "PayloadTooLarge"}
+
+// errorBody is the body of every failure: the contract's, of its 429 table,
+// with the code and what the case adds.
+type errorBody struct {
+	StatusCode        int                 `json:"statusCode"`
+	Error             string              `json:"error"` // the status, in CamelCase
+	Message           string              `json:"message"`
+	Path              string              `json:"path"`
+	Timestamp         flight.Time         `json:"timestamp"`
+	RequestID         string              `json:"requestId"`
+	Code              flight.Code         `json:"code"`
+	Fields            []flight.FieldError `json:"fields,omitempty"`
+	Legs              []flight.LegRef     `json:"legs,omitempty"`
+	Status            flight.Status       `json:"status,omitempty"`
+	RetryAfterSeconds int                 `json:"retryAfterSeconds,omitempty"`
+}
+
+const (
+	internalMessage = "Something went wrong on our side. Try again; if it stays, report the requestId."
+
+	// defaultRetryAfter is said when an upstream did not say when it is back.
+	defaultRetryAfter = 10 * time.Second
+)
+
+// fail answers a request with err. An error without a code that is known here
+// is our own fault: it is logged under the request's id, and nobody is told
+// its text. A client that has gone is not worth a line.
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	body := bodyOf(err)
+	body.Path = r.URL.Path
+	body.Timestamp = flight.TimeOf(time.Now())
+	body.RequestID = requestIDOf(w)
+	if body.StatusCode == http.StatusInternalServerError && !gone(r, err) {
+		a.log.ErrorContext(r.Context(), "request failed", "requestId", body.RequestID, "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	if body.StatusCode == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if body.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(body.RetryAfterSeconds))
+	}
+	answer{body.StatusCode, encode(body)}.write(w)
+}
+
+// gone reports whether err is there because the client went away.
+func gone(r *http.Request, err error) bool {
+	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
+}
+
+// bodyOf returns the part of the body that follows from err alone.
+func bodyOf(err error) errorBody {
+	e, ok := errors.AsType[*flight.Error](err)
+	if !ok {
+		e = &flight.Error{}
+	}
+	status, ok := statuses[e.Code]
+	if !ok {
+		e = &flight.Error{Code: flight.CodeInternal, Message: internalMessage}
+		status = http.StatusInternalServerError
+	}
+	b := errorBody{
+		StatusCode: status, Error: reason(status), Message: e.Message, Code: e.Code,
+		Fields: e.Fields, Legs: e.Legs, Status: e.Status,
+	}
+	switch e.Code {
+	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:
+		wait := cmp.Or(max(e.RetryAfter, 0), defaultRetryAfter)
+		b.RetryAfterSeconds = int((wait + time.Second - 1) / time.Second)
+	}
+	return b
+}
+
+// reason is the status in CamelCase.
+func reason(status int) string {
+	return cmp.Or(reasons[status], strings.ReplaceAll(http.StatusText(status), " ", ""))
+}

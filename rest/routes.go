@@ -1,0 +1,56 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// route is one row of the interface. handle decodes, calls and encodes; what
+// it returns is written, or made an error body, in one place.
+type route struct {
+	method string
+	path   string // as http.ServeMux has it; GET answers HEAD too
+	access entry
+	handle func(*api, context.Context, *http.Request) (answer, error)
+}
+
+// entry says who gets in.
+type entry bool
+
+const (
+	keyed entry = false // needs an API key
+	open  entry = true  // needs none
+)
+
+// routes is the whole interface, in the order of the contract's endpoint table.
+var routes = []route{
+	{"GET", "/v1/flights/search", keyed, (*api).searchFlight},
+	{"GET", "/v1/flights/{carrier}/{flightNumber}/{date}", keyed, (*api).getFlight},
+	{"GET", "/v1/flights/{carrier}/{flightNumber}/{date}/timeline", keyed, (*api).getTimeline},
+
+	{"POST", "/v1/subscriptions", keyed, (*api).createSubscription},
+	{"GET", "/v1/subscriptions", keyed, (*api).listSubscriptions},
+	{"GET", "/v1/subscriptions/{id}", keyed, (*api).getSubscription},
+	{"DELETE", "/v1/subscriptions/{id}", keyed, (*api).deleteSubscription},
+	{"POST", "/v1/subscriptions/{id}/pause", keyed, (*api).pauseSubscription},
+	{"POST", "/v1/subscriptions/{id}/resume", keyed, (*api).resumeSubscription},
+}
+
+// allowed returns the Allow header of each path.
+func allowed(routes []route) map[string]string {
+	methods := map[string][]string{}
+	for _, rt := range routes {
+		methods[rt.path] = append(methods[rt.path], rt.method)
+		if rt.method == "GET" {
+			methods[rt.path] = append(methods[rt.path], "HEAD")
+		}
+	}
+	allow := make(map[string]string, len(methods))
+	for path, m := range methods {
+		slices.Sort(m)
+		allow[path] = strings.Join(m, ", ")
+	}
+	return allow
+}
