@@ -147,11 +147,18 @@ func (db *DB) tryTx(ctx context.Context, op string, fn func(*Tx) error) (err err
 	}
 	defer func() { _ = t.Rollback() }() // after a commit it does nothing
 	if err := fn(&Tx{queries{t, db.kind}, db}); err != nil {
+		if err == errNothing {
+			return nil
+		}
 		return err
 	}
 	db.beforeCommit(op)
 	return t.Commit()
 }
+
+// errNothing ends a transaction that found nothing to do: there is nothing to
+// commit.
+var errNothing = errors.New("nothing to do")
 
 // get reads one row into dest; sql.ErrNoRows when there is none.
 func (q queries) get(ctx context.Context, dest any, query string, args ...any) error {

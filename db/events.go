@@ -62,8 +62,11 @@ func (db *DB) ClaimEvents(ctx context.Context, limit int, lease time.Duration) (
 			FROM events e JOIN subscriptions s ON s.id = e.subscription_id
 			WHERE e.status = 'pending' AND e.next_attempt_at <= $1
 			ORDER BY e.next_attempt_at, e.id LIMIT $2`+tx.kind.skipLocked("e"), At(now), limit)
-		if err != nil || len(rows) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(rows) == 0 {
+			return errNothing
 		}
 		if err := tx.logInterrupted(ctx, rows, now); err != nil {
 			return err

@@ -27,8 +27,11 @@ func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease 
 		err := tx.sel(ctx, &rows, `SELECT `+flightColumns+` FROM flights
 			WHERE next_poll_at <= $1 AND (poll_lease_until IS NULL OR poll_lease_until <= $2)
 			ORDER BY next_poll_at LIMIT $3`+tx.kind.skipLocked("flights"), world(now), At(wall), limit)
-		if err != nil || len(rows) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(rows) == 0 {
+			return errNothing
 		}
 		claims = make([]PollClaim, len(rows))
 		ids := make([]string, len(rows))
