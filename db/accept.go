@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -65,8 +64,10 @@ type door struct {
 	*Tx
 	Answer
 	wall    time.Time
-	rows    []*flightRow    // every row of the flight, locked
-	seen    map[string]bool // rows that the answer speaks of
+	rows    []*flightRow                    // every row of the flight, locked
+	rowOf   map[*flight.Snapshot]*flightRow // the row of each leg of the answer
+	seen    map[string]bool                 // rows that the answer has spoken of
+	subs    map[string][]*follower          // subscriptions by row, locked; nil until they are needed
 	fresh   map[snapshotKey]*flight.Snapshot
 	changed []string
 	events  bool
@@ -74,27 +75,59 @@ type door struct {
 
 // open locks every row of the flight, first making those that are missing.
 func (d *door) open(ctx context.Context) error {
-	key, other := d.Key.String(), d.Key.String()
-	if len(d.Legs) > 0 {
-		other = d.Legs[0].FlightKey // the answer's spelling of the carrier may differ
+	keys := []string{d.Key.String()}
+	for _, s := range d.Legs { // the answer's spelling of the carrier may differ
+		if !slices.Contains(keys, s.FlightKey) {
+			keys = append(keys, s.FlightKey)
+		}
 	}
-	lock := func() error {
+	lock := func() (missing []*flight.Snapshot, err error) {
 		d.rows = nil
-		return d.sel(ctx, &d.rows, `SELECT `+flightColumns+` FROM flights WHERE flight_key IN ($1, $2) ORDER BY id`+d.kind.forUpdate(), key, other)
+		err = d.sel(ctx, &d.rows, `SELECT `+flightColumns+` FROM flights
+			WHERE flight_key IN (SELECT x.id FROM `+d.kind.ids()+`) ORDER BY id`+d.kind.forUpdate(), idList(keys))
+		return d.match(), err
 	}
-	if err := lock(); err != nil {
+	missing, err := lock()
+	if err != nil || len(missing) == 0 {
 		return err
-	}
-	missing := slices.DeleteFunc(slices.Clone(d.Legs), func(s *flight.Snapshot) bool { return d.find(s) != nil })
-	if len(missing) == 0 {
-		return nil
 	}
 	for _, s := range missing {
 		if err := d.insertFlight(ctx, newLegRow(d.Source, s)); err != nil {
 			return err
 		}
 	}
-	return lock()
+	if missing, err = lock(); err == nil && len(missing) > 0 {
+		err = errMoved
+	}
+	return err
+}
+
+// match finds the row of every leg, each its own, and returns the legs that
+// have none yet: by the route, else by the provider's id, which stays when a
+// route changes. Legs of one route are one leg, of which the first counts.
+func (d *door) match() (missing []*flight.Snapshot) {
+	d.rowOf = make(map[*flight.Snapshot]*flightRow, len(d.Legs))
+	taken := make(map[*flightRow]bool, len(d.Legs))
+	for _, s := range d.Legs {
+		leg := s.LegKey()
+		if i := slices.IndexFunc(d.rows, func(f *flightRow) bool { return f.Leg == leg }); i >= 0 {
+			d.rowOf[s], taken[d.rows[i]] = d.rows[i], true
+		}
+	}
+	for _, s := range d.Legs {
+		if d.rowOf[s] != nil {
+			continue
+		}
+		i := slices.IndexFunc(d.rows, func(f *flightRow) bool {
+			return f.Resolved && !taken[f] && s.ProviderFlightID != "" && f.Provider == d.Source && f.ProviderFlightID == s.ProviderFlightID
+		})
+		if i < 0 {
+			missing = append(missing, s)
+			continue
+		}
+		d.rowOf[s], taken[d.rows[i]] = d.rows[i], true
+	}
+	return missing
 }
 
 func newLegRow(source string, s *flight.Snapshot) flightRow {
@@ -116,28 +149,11 @@ func (tx *Tx) insertFlight(ctx context.Context, f flightRow) error {
 	return err
 }
 
-// find returns the row of a leg: by its route, else by the provider's id, which
-// stays when a route changes.
-func (d *door) find(s *flight.Snapshot) *flightRow {
-	leg := s.LegKey()
-	for _, f := range d.rows {
-		if f.Leg == leg {
-			return f
-		}
-	}
-	for _, f := range d.rows {
-		if f.Resolved && s.ProviderFlightID != "" && f.Provider == d.Source && f.ProviderFlightID == s.ProviderFlightID {
-			return f
-		}
-	}
-	return nil
-}
-
 // leg takes in one leg of the answer.
 func (d *door) leg(ctx context.Context, s *flight.Snapshot) error {
-	f := d.find(s)
-	if f == nil {
-		return errors.New("a leg's row is gone") // locked just now: cannot be
+	f := d.rowOf[s]
+	if d.seen[f.ID] {
+		return nil // the same route once more
 	}
 	d.seen[f.ID] = true
 	if !d.AskedAt.After(f.AskedAt.Std()) {
@@ -162,7 +178,7 @@ func (d *door) leg(ctx context.Context, s *flight.Snapshot) error {
 		if p.Resolved || p.FlightKey != d.Key.String() {
 			continue
 		}
-		if chosen, err := d.Legs.Select(p.selector()); err != nil || chosen != s {
+		if chosen, err := d.Legs.Select(p.selector()); err != nil || d.rowOf[chosen] != f {
 			continue
 		}
 		if err := d.adopt(ctx, p, f, next); err != nil {
@@ -230,6 +246,9 @@ func (d *door) plan(ctx context.Context, f *flightRow, next *flight.Snapshot) er
 			return err
 		}
 		next = stored
+	}
+	if mine {
+		f.PollToken, f.PollLeaseUntil = "", Time{} // also when nobody watches: somebody may soon
 	}
 	if f.watched() && !claimed {
 		p := d.Schedule.Next(next, d.Now)

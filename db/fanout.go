@@ -55,20 +55,32 @@ func (s *stateRow) told() flight.Told {
 
 func (s *stateRow) setTold(t flight.Told) { s.ToldDeparture, s.ToldArrival = t.Departure, t.Arrival }
 
-// followers locks the states of a leg's subscriptions in the order of their
-// ids and then reads the subscriptions, so that no status is older than its
-// lock.
-func (tx *Tx) followers(ctx context.Context, flightID string) ([]*follower, error) {
+// followers returns the subscriptions of a leg that are not completed. The
+// first call locks the states of every leg's in the order of their ids, as
+// everyone does, and then reads the subscriptions, so that no status is older
+// than its lock.
+func (d *door) followers(ctx context.Context, flightID string) ([]*follower, error) {
+	if d.subs != nil {
+		return d.subs[flightID], nil
+	}
+	flights := make([]string, len(d.rows))
+	for i, f := range d.rows {
+		flights[i] = f.ID
+	}
 	var states []*stateRow
-	err := tx.sel(ctx, &states, `SELECT `+stateColumns+` FROM subscription_state
-		WHERE subscription_id IN (SELECT id FROM subscriptions WHERE flight_id = $1 AND status <> 'completed')
-		ORDER BY subscription_id`+tx.kind.forUpdate(), flightID)
-	if err != nil || len(states) == 0 {
+	err := d.sel(ctx, &states, `SELECT `+stateColumns+` FROM subscription_state
+		WHERE subscription_id IN (SELECT id FROM subscriptions WHERE flight_id IN (SELECT x.id FROM `+d.kind.ids()+`) AND status <> 'completed')
+		ORDER BY subscription_id`+d.kind.forUpdate(), idList(flights))
+	if err != nil {
 		return nil, err
 	}
+	d.subs = make(map[string][]*follower)
+	if len(states) == 0 {
+		return nil, nil
+	}
 	var subs []*follower
-	err = tx.sel(ctx, &subs, `SELECT id, status, flight_id, carrier, number, date, events, delay_threshold, metadata
-		FROM subscriptions WHERE flight_id = $1 AND status <> 'completed' ORDER BY id`, flightID)
+	err = d.sel(ctx, &subs, `SELECT id, status, flight_id, carrier, number, date, events, delay_threshold, metadata
+		FROM subscriptions WHERE flight_id IN (SELECT x.id FROM `+d.kind.ids()+`) AND status <> 'completed' ORDER BY id`, idList(flights))
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +89,11 @@ func (tx *Tx) followers(ctx context.Context, flightID string) ([]*follower, erro
 		byID[s.SubscriptionID] = s
 	}
 	for _, s := range subs {
-		s.state = byID[s.ID]
+		if s.state = byID[s.ID]; s.state != nil {
+			d.subs[s.FlightID] = append(d.subs[s.FlightID], s)
+		}
 	}
-	return slices.DeleteFunc(subs, func(s *follower) bool { return s.state == nil }), nil
+	return d.subs[flightID], nil
 }
 
 // fanOut writes one event for each subscription that is to hear of n, and
@@ -106,7 +120,7 @@ func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
 	}
 	if len(completed) > 0 {
 		_, err := d.exec(ctx, `UPDATE subscriptions SET status = 'completed', status_reason = $2, updated_at = $3
-			WHERE id IN (SELECT x.id FROM `+d.kind.ids()+`)`, jsonText(completed), n.reason, At(d.wall))
+			WHERE id IN (SELECT x.id FROM `+d.kind.ids()+`)`, idList(completed), n.reason, At(d.wall))
 		if err != nil {
 			return err
 		}
@@ -349,7 +363,7 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 		}
 	}
 	if _, err := d.exec(ctx, `UPDATE subscriptions SET status = 'active', updated_at = $2
-		WHERE id IN (SELECT x.id FROM `+d.kind.ids()+`)`, jsonText(ids), At(d.wall)); err != nil {
+		WHERE id IN (SELECT x.id FROM `+d.kind.ids()+`)`, idList(ids), At(d.wall)); err != nil {
 		return err
 	}
 	if _, err := d.exec(ctx, `UPDATE subscriptions SET flight_id = $2, carrier = $3, number = $4, date = $5 WHERE flight_id = $1`,

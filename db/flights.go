@@ -240,7 +240,7 @@ func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, unt
 	}
 	flightIDs = slices.Sorted(slices.Values(flightIDs)) // one order of locks for everyone
 	return db.tx(ctx, "watch", func(tx *Tx) error {
-		ids := jsonText(flightIDs)
+		ids := idList(flightIDs)
 		// The flights are locked first, as everywhere.
 		var have []string
 		if err := tx.sel(ctx, &have, `SELECT f.id FROM flights f WHERE f.id IN (SELECT x.id FROM `+tx.kind.ids()+`) ORDER BY f.id`+tx.kind.forUpdate(), ids); err != nil {
@@ -251,7 +251,7 @@ func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, unt
 		}
 		_, err := tx.exec(ctx, `INSERT INTO viewers (process, flight_id, expires_at)
 			SELECT $2, x.id, $3 FROM `+tx.kind.ids()+` WHERE true
-			ON CONFLICT (flight_id, process) DO UPDATE SET expires_at = excluded.expires_at`, jsonText(have), process, At(until))
+			ON CONFLICT (flight_id, process) DO UPDATE SET expires_at = excluded.expires_at`, idList(have), process, At(until))
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type PollClaim struct {
 func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease time.Duration) ([]PollClaim, error) {
 	var claims []PollClaim
 	err := db.tx(ctx, "claim polls", func(tx *Tx) error {
+		claims = nil // of a pass that was broken off
 		wall := db.Now()
 		var rows []flightRow
 		err := tx.sel(ctx, &rows, `SELECT `+flightColumns+` FROM flights
@@ -41,7 +42,7 @@ func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease 
 			claims[i] = PollClaim{rows[i].ID, token, rows[i].key()}
 		}
 		_, err = tx.exec(ctx, `UPDATE flights SET poll_token = $2, poll_lease_until = $3
-			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, jsonText(ids), token, At(wall.Add(lease)))
+			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, idList(ids), token, At(wall.Add(lease)))
 		return err
 	})
 	return claims, err
@@ -64,12 +65,14 @@ func (db *DB) ConfirmPoll(ctx context.Context, c PollClaim, lease time.Duration)
 // says whether something waits to be delivered.
 func (db *DB) FailPoll(ctx context.Context, c PollClaim, now flight.Time, schedule flight.Schedule, retryAfter time.Duration) (events bool, err error) {
 	err = db.tx(ctx, "fail poll", func(tx *Tx) error {
+		events = false
 		d := door{Tx: tx, Answer: Answer{Key: c.Key, Now: now, Schedule: schedule, Poll: &c}, wall: db.Now()}
 		f := new(flightRow)
 		err := tx.get(ctx, f, `SELECT `+flightColumns+` FROM flights WHERE id = $1 AND poll_token = $2`+tx.kind.forUpdate(), c.FlightID, c.Token)
 		if err != nil {
 			return ignoreMissing(err) // another has the claim
 		}
+		d.rows = []*flightRow{f}
 		if err := d.endOverdue(ctx, f); err != nil {
 			return err
 		}

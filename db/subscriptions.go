@@ -153,7 +153,11 @@ func (tx *Tx) lockFlight(ctx context.Context, n NewSubscription) (*flightRow, er
 	if err != nil {
 		return nil, err
 	}
-	return f, tx.get(ctx, f, `SELECT `+flightColumns+` FROM flights WHERE leg = $1`+tx.kind.forUpdate(), leg)
+	err = tx.get(ctx, f, `SELECT `+flightColumns+` FROM flights WHERE leg = $1`+tx.kind.forUpdate(), leg)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errMoved // it was there, and was found between the two statements
+	}
+	return f, err
 }
 
 func (tx *Tx) insertSubscription(ctx context.Context, f *flightRow, s *follower, n NewSubscription) error {
@@ -276,7 +280,7 @@ func (tx *Tx) lockSubscription(ctx context.Context, account, id string) (*locked
 }
 
 // errMoved breaks a transaction off that is to be run again.
-var errMoved = errors.New("the subscription moved to another flight meanwhile")
+var errMoved = errors.New("the flight was found meanwhile")
 
 // DeleteSubscription removes a subscription with its events and attempts, and
 // stops the polling of its flight if it was the last to watch it.

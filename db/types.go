@@ -61,3 +61,11 @@ func jsonText(v any) string {
 	}
 	return string(b)
 }
+
+// idList is ids as the parameter of [dialect.ids]; none is an empty list.
+func idList(ids []string) string {
+	if len(ids) == 0 {
+		return "[]" // a nil slice would be null, which is no array
+	}
+	return jsonText(ids)
+}

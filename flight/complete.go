@@ -33,11 +33,13 @@ func (s *Snapshot) Complete() {
 	if s.Alternates == nil {
 		s.Alternates = []LegRef{}
 	}
-	for _, e := range []*Endpoint{&s.Departure, &s.Arrival, s.Diverted} {
-		if e != nil {
-			e.complete()
-		}
+	if s.Diverted != nil {
+		d := *s.Diverted // s may be a copy that shares it
+		d.complete()
+		s.Diverted = &d
 	}
+	s.Departure.complete()
+	s.Arrival.complete()
 	s.completeStatus()
 	s.completeDuration()
 	s.Fingerprint = s.fingerprint()

@@ -143,20 +143,18 @@ func (f *textField) diff(changes []Change, prev, next *Snapshot) []Change {
 	return append(changes, Change{Type: f.change, Path: f.path, From: orNil(from), To: orNil(to), Message: textMessage(f.noun, from, to)})
 }
 
-// diff compares the gate's time, and the runway's where neither snapshot has a
-// gate time. Where a delay rests on the runway pair its times count as well, so
-// that no delay changes without a time that does.
+// diff compares the gate's time, and the runway's where next has no gate time.
+// Where a delay rests on the runway pair its times count as well, so that no
+// delay changes without a time that does.
 func (f *timeField) diff(changes []Change, prev, next *Snapshot) []Change {
 	a, b := f.end(prev), f.end(next)
 	fromGate, fromRunway := f.kind(a)
 	toGate, toRunway := f.kind(b)
-	if fromGate != nil || toGate != nil {
-		changes = f.compare(changes, "Gate", fromGate, toGate)
-		if !a.delayOnRunway() && !b.delayOnRunway() {
-			return changes
-		}
+	changes = f.compare(changes, "Gate", fromGate, toGate)
+	if toGate == nil || a.delayOnRunway() || b.delayOnRunway() {
+		changes = f.compare(changes, "Runway", fromRunway, toRunway)
 	}
-	return f.compare(changes, "Runway", fromRunway, toRunway)
+	return changes
 }
 
 func (f *timeField) compare(changes []Change, where string, from, to *FlightTime) []Change {

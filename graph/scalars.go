@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -55,7 +54,36 @@ func stringOf(v any) (string, error) {
 	case string:
 		return v, nil
 	}
-	return "", errors.New("must be a string")
+	return "", unfit("must be a string")
+}
+
+// unfit is the error for a value that a scalar does not take.
+func unfit(message string) error {
+	return &flight.Error{Code: flight.CodeInvalid, Message: "The value " + message + "."}
+}
+
+// MarshalInt writes the scalar Int.
+func MarshalInt(v int) graphql.Marshaler { return graphql.MarshalInt(v) }
+
+// UnmarshalInt reads the scalar Int, 32 bits wide.
+func UnmarshalInt(v any) (int, error) {
+	n, err := graphql.UnmarshalInt32(v)
+	if err != nil {
+		return 0, unfit("must be an integer of 32 bits")
+	}
+	return int(n), nil
+}
+
+// MarshalID writes the scalar ID.
+func MarshalID(s string) graphql.Marshaler { return graphql.MarshalString(s) }
+
+// UnmarshalID reads the scalar ID.
+func UnmarshalID(v any) (string, error) {
+	s, err := graphql.UnmarshalID(v)
+	if err != nil {
+		return "", unfit("must be an id")
+	}
+	return s, nil
 }
 
 // MarshalDate writes the scalar Date.
@@ -86,7 +114,7 @@ func UnmarshalRawJSON(v any) (json.RawMessage, error) {
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
-		return nil, errors.New("must be a JSON value")
+		return nil, unfit("must be a JSON value")
 	}
 	return b, nil
 }
@@ -107,12 +135,12 @@ func UnmarshalStringMap(v any) (map[string]string, error) {
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("must be an object whose values are strings")
+		return nil, unfit("must be an object whose values are strings")
 	}
 	m := make(map[string]string, len(object))
 	for name, value := range object {
 		if m[name], ok = value.(string); !ok {
-			return nil, errors.New("must be an object whose values are strings")
+			return nil, unfit("must be an object whose values are strings")
 		}
 	}
 	return m, nil
@@ -161,7 +189,7 @@ func (n names[T]) unmarshal(v any) (T, error) {
 	s, _ := v.(string)
 	value, ok := n.values[s]
 	if !ok {
-		return "", errors.New("must be a value of the enum")
+		return "", unfit("must be a value of the enum")
 	}
 	return value, nil
 }

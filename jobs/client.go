@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -26,6 +27,12 @@ const (
 // bell is the Redis channel on which processes hear of accepted changes.
 const bell = "fw:bell"
 
+// How long to wait for Redis: nobody's work hangs on it.
+const (
+	ringTimeout   = time.Second     // to wake and to ring
+	listenTimeout = 5 * time.Second // to begin to listen
+)
+
 // Client enqueues tasks and rings the bell. Its failures never lose anything:
 // the sweep finds what was not enqueued, and readers of the bell read their
 // cursors again now and then.
@@ -39,8 +46,13 @@ func NewClient(r redis.UniversalClient) *Client {
 	return &Client{redis: r, asynq: asynq.NewClientFromRedisClient(r)}
 }
 
-// Deliver says that there is something to deliver now.
+// Deliver says that there is something to deliver now. Where a wake-up waits
+// already it stands for this one too, so that they do not pile up while no
+// worker runs.
 func (c *Client) Deliver(ctx context.Context) error {
+	if n, err := c.waiting(ctx, queueDeliver); err != nil || n > 0 {
+		return wrap("enqueue a delivery", err)
+	}
 	_, err := c.asynq.EnqueueContext(ctx, asynq.NewTask(typeDeliver, nil), asynq.Queue(queueDeliver), asynq.MaxRetry(0))
 	return wrap("enqueue a delivery", err)
 }
@@ -51,7 +63,7 @@ func (c *Client) DeliverAt(ctx context.Context, at time.Time) error {
 	due := at.Truncate(time.Second).Add(time.Second) // asynq counts whole seconds and may be early by one
 	_, err := c.asynq.EnqueueContext(ctx, asynq.NewTask(typeDeliver, nil),
 		asynq.Queue(queueDeliver), asynq.MaxRetry(0), asynq.ProcessAt(due), asynq.TaskID("deliver:"+strconv.FormatInt(due.Unix(), 10)))
-	if err != nil && isDuplicate(err) {
+	if errors.Is(err, asynq.ErrTaskIDConflict) {
 		return nil
 	}
 	return wrap("schedule a delivery", err)
@@ -72,6 +84,12 @@ type Ring struct {
 	FlightID string `json:"flight"`
 	Key      string `json:"key"` // flight key without leg suffix
 	Version  int64  `json:"version"`
+}
+
+// waiting returns how many tasks of a queue no worker has taken yet.
+func (c *Client) waiting(ctx context.Context, queue string) (int, error) {
+	n, err := c.redis.LLen(ctx, "asynq:{"+queue+"}:pending").Result()
+	return int(n), err
 }
 
 // announce rings the bell for every leg that has a new version.
@@ -97,7 +115,7 @@ func (c *Client) announce(ctx context.Context, a db.Accepted) {
 // connection that breaks, misses some, so read again when in doubt.
 func (c *Client) Rings(ctx context.Context) (<-chan Ring, error) {
 	sub := c.redis.Subscribe(ctx, bell)
-	if _, err := sub.Receive(ctx); err != nil {
+	if _, err := sub.ReceiveTimeout(ctx, listenTimeout); err != nil {
 		_ = sub.Close()
 		return nil, wrap("listen to the bell", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flightwire/flightwire/db"
@@ -20,14 +21,21 @@ type dispatcher struct {
 	WorkerConfig
 	bell    chan struct{} // one slot: there is work now
 	places  chan struct{} // deliveries under way
+	starved atomic.Bool   // events may wait for a place
 	results chan db.Result
-	sends   sync.WaitGroup
-	loops   sync.WaitGroup
-	cancel  context.CancelFunc
+	retries chan time.Time // when to be woken
+
+	cancel                           context.CancelFunc
+	claims, sends, records, alarming sync.WaitGroup // what stops in this order
 }
 
-// recordGroup bounds how many results one transaction records.
-const recordGroup = 128
+const (
+	recordGroup    = 128              // how many results one transaction records at most
+	retryBacklog   = 1024             // wake-ups that wait for Redis
+	claimTimeout   = 10 * time.Second // of the transaction that claims
+	recordTimeout  = 10 * time.Second // of one that records
+	firstRecordGap = 50 * time.Millisecond
+)
 
 func newDispatcher(c WorkerConfig) *dispatcher {
 	return &dispatcher{
@@ -35,6 +43,7 @@ func newDispatcher(c WorkerConfig) *dispatcher {
 		bell:         make(chan struct{}, 1),
 		places:       make(chan struct{}, deliverPlaces),
 		results:      make(chan db.Result, deliverPlaces),
+		retries:      make(chan time.Time, retryBacklog),
 	}
 }
 
@@ -49,7 +58,7 @@ func (d *dispatcher) wake() {
 func (d *dispatcher) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	d.cancel = cancel
-	d.loops.Go(func() {
+	d.claims.Go(func() {
 		for {
 			select {
 			case <-ctx.Done():
@@ -59,29 +68,42 @@ func (d *dispatcher) start() {
 			}
 		}
 	})
-	d.loops.Go(d.record)
+	d.records.Go(d.record)
+	d.alarming.Go(d.alarm)
 }
 
-// stop claims nothing more, waits for what is under way, and records it.
-func (d *dispatcher) stop() {
+// halt makes it claim nothing more.
+func (d *dispatcher) halt() {
 	d.cancel()
+	d.claims.Wait()
+}
+
+// stop halts, waits for what is under way, and records it.
+func (d *dispatcher) stop() {
+	d.halt()
 	d.sends.Wait()
 	close(d.results)
-	d.loops.Wait()
+	d.records.Wait()
+	close(d.retries)
+	d.alarming.Wait()
 }
+
+// lease is how long an event is claimed for: it outlasts the attempt.
+func (d *dispatcher) lease() time.Duration { return d.Timeout + d.leaseMargin }
 
 // claim takes what is due until there is no more, or no place for it.
 func (d *dispatcher) claim(ctx context.Context) {
 	for ctx.Err() == nil {
-		free := cap(d.places) - len(d.places)
+		free := d.free()
 		if free == 0 {
-			return // a place that becomes free wakes
+			return
 		}
-		attempts, err := d.DB.ClaimEvents(context.WithoutCancel(ctx), free, d.Timeout+leaseMargin)
+		until := d.DB.Now().Add(d.lease())
+		claimCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+		attempts, err := d.DB.ClaimEvents(claimCtx, free, d.lease())
+		cancel()
 		if err != nil {
-			if ctx.Err() == nil {
-				slog.ErrorContext(ctx, "events could not be claimed; the sweep tries again", "error", err)
-			}
+			slog.ErrorContext(ctx, "events could not be claimed; the sweep tries again", "error", err)
 			return
 		}
 		if len(attempts) == 0 {
@@ -91,16 +113,42 @@ func (d *dispatcher) claim(ctx context.Context) {
 		for _, a := range attempts {
 			d.places <- struct{}{}
 			deliveriesUnderWay.Inc()
-			d.sends.Go(func() { d.send(a) })
+			d.sends.Go(func() { d.send(a, until) })
 		}
 	}
 }
 
+// free returns how many places are free. When there is none, the next that
+// becomes free wakes.
+func (d *dispatcher) free() int {
+	if n := cap(d.places) - len(d.places); n > 0 {
+		return n
+	}
+	d.starved.Store(true)
+	return cap(d.places) - len(d.places) // one may have become free just now
+}
+
+func (d *dispatcher) release(n int) {
+	for range n {
+		<-d.places
+		deliveriesUnderWay.Dec()
+	}
+	if d.starved.Swap(false) {
+		d.wake()
+	}
+}
+
 // send makes one attempt. What a process has claimed it finishes, so it is not
-// cancelled by a stop; the sender's time-out bounds it.
-func (d *dispatcher) send(a db.Attempt) {
+// cancelled by a stop; the sender's time-out bounds it. A claim that has run
+// out meanwhile, as when the process was stopped, is left to whoever has it.
+func (d *dispatcher) send(a db.Attempt, until time.Time) {
 	ctx := context.Background()
 	r := db.Result{Attempt: a, AttemptedAt: d.DB.Now()}
+	if r.AttemptedAt.After(until) {
+		slog.WarnContext(ctx, "a claim ran out before the attempt began", "event", a.EventID, "subscription", a.SubscriptionID)
+		d.release(1)
+		return
+	}
 	var got webhook.Result
 	if a.Fault != "" {
 		slog.ErrorContext(ctx, "an event cannot be sent", "event", a.EventID, "subscription", a.SubscriptionID, "error", a.Fault)
@@ -113,21 +161,24 @@ func (d *dispatcher) send(a db.Attempt) {
 	}
 	d.Step("deliver.sent")
 	r.StatusCode, r.Error, r.Latency, r.ResponseBody = got.StatusCode, got.Error, got.Latency, string(got.ResponseBody)
-	switch got.Outcome {
-	case webhook.Delivered:
-		r.Status = flight.DeliverySucceeded
-	case webhook.Rejected:
-		r.Status = flight.DeliveryFailed
-	default:
-		r.Status = flight.DeliveryFailed
-		if delay, again := flight.Retry(a.Counted, d.RetryBase, got.RetryAfter, rand.Float64()); again {
-			r.Status, r.RetryAfter = flight.DeliveryRetrying, delay
-		}
-	}
+	r.Status, r.RetryAfter = d.verdict(a, got)
 	attemptsMade.WithLabelValues(string(r.Status)).Observe(r.Latency.Seconds())
 	slog.DebugContext(ctx, "delivery attempt", "event", a.EventID, "type", a.EventType, "subscription", a.SubscriptionID, "attempt", a.Number,
 		"status", r.Status, "code", r.StatusCode, "class", got.ErrorClass, "latency_ms", r.Latency.Milliseconds())
 	d.results <- r
+}
+
+// verdict says what an attempt comes to, and with retrying after how long.
+func (d *dispatcher) verdict(a db.Attempt, got webhook.Result) (flight.DeliveryStatus, time.Duration) {
+	switch got.Outcome {
+	case webhook.Delivered:
+		return flight.DeliverySucceeded, 0
+	case webhook.Retryable:
+		if delay, again := flight.Retry(a.Counted, d.RetryBase, got.RetryAfter, rand.Float64()); again {
+			return flight.DeliveryRetrying, delay
+		}
+	}
+	return flight.DeliveryFailed, 0
 }
 
 // record writes results in groups: whatever has come in while the group before
@@ -139,12 +190,8 @@ func (d *dispatcher) record() {
 			group = append(group, <-d.results)
 		}
 		due := d.recordGroup(group)
-		full := len(d.places) == cap(d.places)
-		for range group {
-			<-d.places
-			deliveriesUnderWay.Dec()
-		}
-		if due || full {
+		d.release(len(group))
+		if due {
 			d.wake()
 		}
 	}
@@ -154,17 +201,16 @@ func (d *dispatcher) record() {
 // what was sent and is not recorded would be sent once more. due says whether
 // an event may be attempted at once.
 func (d *dispatcher) recordGroup(group []db.Result) (due bool) {
-	deadline := time.Now().Add(d.Timeout + leaseMargin) // then the claims have run out
-	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	deadline := time.Now().Add(d.lease()) // then the claims have run out
+	for wait := firstRecordGap; ; wait *= 2 {
+		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 		out, err := d.DB.RecordResults(ctx, group)
+		cancel()
 		if err == nil {
 			d.Step("deliver.recorded")
-			d.after(ctx, out)
-			cancel()
+			d.schedule(out.Retries)
 			return out.Due
 		}
-		cancel()
 		slog.Error("results of deliveries could not be recorded", "results", len(group), "error", err)
 		if time.Now().Add(wait).After(deadline) {
 			return false // the attempts count as interrupted
@@ -173,18 +219,31 @@ func (d *dispatcher) recordGroup(group []db.Result) (due bool) {
 	}
 }
 
-// after schedules the wake-ups for the retries of a group, one a second.
-func (d *dispatcher) after(ctx context.Context, out db.Recorded) {
-	slices.SortFunc(out.Retries, time.Time.Compare)
-	var last int64
-	for _, at := range out.Retries {
-		if at.Unix() == last {
+// schedule has the dispatchers woken when retries are due, once a second. It
+// does not wait for Redis, which may be away while results pile up.
+func (d *dispatcher) schedule(retries []time.Time) {
+	slices.SortFunc(retries, time.Time.Compare)
+	sameSecond := func(a, b time.Time) bool { return a.Unix() == b.Unix() }
+	for _, at := range slices.CompactFunc(retries, sameSecond) {
+		select {
+		case d.retries <- at:
+		default: // the sweep will find it
+		}
+	}
+}
+
+// alarm sets the alarm clock for the retries.
+func (d *dispatcher) alarm() {
+	for at := range d.retries {
+		ctx, cancel := context.WithTimeout(context.Background(), ringTimeout)
+		err := d.Client.DeliverAt(ctx, at)
+		cancel()
+		if err == nil {
 			continue
 		}
-		last = at.Unix()
-		if err := d.Client.DeliverAt(ctx, at); err != nil {
-			slog.Warn("a retry could not be scheduled; the sweep will find it", "error", err)
-			return
+		slog.Warn("a retry could not be scheduled; the sweep will find it", "error", err)
+		for len(d.retries) > 0 {
+			<-d.retries
 		}
 	}
 }

@@ -3,8 +3,10 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -23,6 +25,8 @@ type IntakeConfig struct {
 	PollEvery time.Duration // a fixed poll interval; 0: adaptive
 	Timeout   time.Duration // of one upstream call; 0: 6 s, which a poll's lease outlasts
 	Step      func(string)  // tests' failpoints; nil: none
+
+	leaseMargin time.Duration // tests: what a poll's lease outlasts its call by; 0: 2 s
 }
 
 // Intake asks the upstream and hands what it answers to the one door, for
@@ -32,12 +36,18 @@ type Intake struct {
 	calls singleflight.Group
 }
 
-const upstreamTimeout = 6 * time.Second
+const (
+	upstreamTimeout = 6 * time.Second
+	pollLeaseMargin = 2 * time.Second
+)
 
 // NewIntake returns an Intake.
 func NewIntake(c IntakeConfig) *Intake {
 	if c.Timeout == 0 {
 		c.Timeout = upstreamTimeout
+	}
+	if c.leaseMargin == 0 {
+		c.leaseMargin = pollLeaseMargin
 	}
 	if c.Step == nil {
 		c.Step = func(string) {}
@@ -49,63 +59,85 @@ func NewIntake(c IntakeConfig) *Intake {
 func (in *Intake) World() flight.Time { return in.Clock.World(in.DB.Now()) }
 
 // Ask asks the upstream for a flight and returns what stands afterwards.
-// Callers that ask for the same flight at once share one call. Errors:
-// CodeFlightNotFound and the upstream codes.
+// Callers that ask for the same flight at once, and polls of it, share one
+// call. Errors: CodeFlightNotFound and the upstream codes, or ctx's when ctx
+// ends first.
 func (in *Intake) Ask(ctx context.Context, key flight.Key) (db.Standing, error) {
 	a, err := in.shared(ctx, key, nil)
-	return a.Standing, err
+	if err != nil {
+		return db.Standing{}, err
+	}
+	return a.accepted.Standing, nil
+}
+
+// answer is what one call to the upstream gave, and what the door made of it.
+type answer struct {
+	db.Answer
+	accepted db.Accepted
 }
 
 // shared joins the call for key that is under way, or makes it. The call goes
 // on when the caller who made it leaves, for the sake of the others.
-func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim) (db.Accepted, error) {
-	call := func() (any, error) {
+func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim) (answer, error) {
+	call := func() (got any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.Timeout+acceptTimeout)
 		defer cancel()
+		defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeInternal, Message: "Something went wrong."})
 		return in.ask(ctx, key, claim)
 	}
-	name := key.String()
-	if claim != nil {
-		name += " poll" // it must end its own claim
-	}
 	select {
-	case r := <-in.calls.DoChan(name, call):
-		a, _ := r.Val.(db.Accepted)
+	case r := <-in.calls.DoChan(key.String(), call):
+		a, _ := r.Val.(answer)
 		return a, r.Err
 	case <-ctx.Done():
-		return db.Accepted{}, ctx.Err()
+		return answer{}, ctx.Err()
+	}
+}
+
+// rescue turns a panic into the error given. The panic of one flight's answer
+// must not end the process, and with it everyone's flights, poll after poll.
+func rescue(ctx context.Context, err *error, key flight.Key, as *flight.Error) {
+	if p := recover(); p != nil {
+		slog.ErrorContext(ctx, "panic", "flight", key.String(), "panic", p, "stack", string(debug.Stack()))
+		as.Cause = fmt.Errorf("panic: %v", p)
+		*err = as
 	}
 }
 
 // acceptTimeout bounds the transaction that follows a call.
 const acceptTimeout = 10 * time.Second
 
-func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim) (db.Accepted, error) {
+func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim) (answer, error) {
 	askedAt := in.DB.Now()
-	now := in.Clock.World(askedAt)
-	callCtx, cancel := context.WithTimeout(ctx, in.Timeout)
-	began := time.Now()
-	legs, err := in.Source.Legs(callCtx, key, now)
-	cancel()
-	observeCall(in.Source.Name(), began, err)
+	a := answer{Answer: db.Answer{
+		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.schedule(), Poll: claim,
+	}}
+	legs, err := in.legs(ctx, key, a.Now)
 	missing := flight.CodeOf(err) == flight.CodeFlightNotFound
 	if err != nil && !missing {
-		return db.Accepted{}, upstreamError(err)
+		return answer{}, err
 	}
+	a.Legs = legs
 	in.Step("poll.asked")
-	accepted, acceptErr := in.DB.Accept(ctx, db.Answer{
-		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: now, Legs: legs, Schedule: in.schedule(), Poll: claim,
-	})
+	accepted, acceptErr := in.DB.Accept(ctx, a.Answer)
 	if acceptErr != nil {
-		return db.Accepted{}, acceptErr
+		return answer{}, acceptErr
 	}
+	a.accepted = accepted
 	in.Step("poll.accepted")
-	changesAccepted.Add(float64(len(accepted.Changed)))
-	in.after(ctx, accepted)
-	if missing {
-		return db.Accepted{}, err
-	}
-	return accepted, nil
+	in.after(ctx, a.accepted)
+	return a, err
+}
+
+// legs makes one call to the source.
+func (in *Intake) legs(ctx context.Context, key flight.Key, now flight.Time) (legs flight.Legs, err error) {
+	ctx, cancel := context.WithTimeout(ctx, in.Timeout)
+	defer cancel()
+	began := time.Now()
+	defer func() { observeCall(in.Source.Name(), began, err) }()
+	defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeUpstream, Message: "The upstream's answer could not be read."})
+	legs, err = in.Source.Legs(ctx, key, now)
+	return legs, upstreamError(err)
 }
 
 // upstreamError makes a time-out of the call an error that callers can read.
@@ -118,6 +150,9 @@ func upstreamError(err error) error {
 
 // after wakes whoever waits for what was accepted.
 func (in *Intake) after(ctx context.Context, a db.Accepted) {
+	changesAccepted.Add(float64(len(a.Changed)))
+	ctx, cancel := context.WithTimeout(ctx, ringTimeout)
+	defer cancel()
 	in.Client.announce(ctx, a)
 	in.Step("poll.announced")
 	if a.Events {
@@ -135,23 +170,38 @@ func (in *Intake) schedule() flight.Schedule {
 	return flight.Schedule{Fixed: in.PollEvery, Floor: in.Source.Floor(), Jitter: rand.Float64()}
 }
 
-// poll does the work of one claim.
+// lease is how long a poll is claimed for: it outlasts the call.
+func (in *Intake) lease() time.Duration { return in.Timeout + in.leaseMargin }
+
+// poll does the work of one claim. Its call may be one that was under way for
+// a look-up, or for another leg of the flight.
 func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
-	ok, err := in.DB.ConfirmPoll(ctx, claim, pollLease)
+	ok, err := in.DB.ConfirmPoll(ctx, claim, in.lease())
 	if err != nil || !ok {
 		return err
 	}
-	_, err = in.shared(ctx, claim.Key, &claim)
+	a, err := in.shared(ctx, claim.Key, &claim)
 	pollsDone.WithLabelValues(result(err)).Inc()
-	code := flight.CodeOf(err)
-	switch code {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
+	defer cancel()
+	switch flight.CodeOf(err) {
 	case "", flight.CodeFlightNotFound:
-		return nil
-	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:
-	default:
+		if a.Poll != nil && *a.Poll == claim {
+			return nil
+		}
+		a.Poll = &claim
+		accepted, err := in.DB.Accept(ctx, a.Answer) // changes nothing any more, but ends this claim
+		in.after(ctx, accepted)
 		return err
+	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:
+		slog.WarnContext(ctx, "the upstream failed; polling backs off", "flight", claim.Key.String(), "error", err)
+		return in.failed(ctx, claim, err)
 	}
-	slog.WarnContext(ctx, "the upstream failed; polling backs off", "flight", claim.Key.String(), "error", err)
+	return err // our own fault: the claim runs out, and the poll is made again
+}
+
+// failed ends a claim after an upstream error.
+func (in *Intake) failed(ctx context.Context, claim db.PollClaim, err error) error {
 	var retryAfter time.Duration
 	if e, ok := errors.AsType[*flight.Error](err); ok {
 		retryAfter = e.RetryAfter

@@ -19,7 +19,6 @@ import (
 // Leases and rhythms. A lease outlasts the work it covers; what a dead process
 // had claimed is taken up again when it has run out and a sweep comes by.
 const (
-	pollLease     = upstreamTimeout + 2*time.Second
 	pollPlaces    = 64 // polls that one process has claimed and not seen done
 	planEvery     = 100 * time.Millisecond
 	sweepEvery    = time.Second
@@ -38,6 +37,8 @@ type WorkerConfig struct {
 	RetryBase time.Duration // first retry delay; 0: 4 s
 	Timeout   time.Duration // the sender's; 0: 10 s
 	Step      func(string)  // tests' failpoints; nil: none
+
+	leaseMargin time.Duration // tests: what a delivery's lease outlasts its time-out by; 0: 3 s
 }
 
 // Worker polls and delivers until it is stopped. Any number of them may run on
@@ -46,7 +47,9 @@ type Worker struct {
 	WorkerConfig
 	server     *asynq.Server
 	dispatcher *dispatcher
-	places     chan struct{} // free polls
+	places     chan struct{}  // polls under way
+	polls      sync.WaitGroup // those made without Redis
+	alone      bool           // Redis was away at the last plan
 	stop       context.CancelFunc
 	loops      sync.WaitGroup
 }
@@ -62,6 +65,9 @@ func NewWorker(c WorkerConfig) *Worker {
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
 	}
+	if c.leaseMargin == 0 {
+		c.leaseMargin = leaseMargin
+	}
 	w := &Worker{WorkerConfig: c, places: make(chan struct{}, pollPlaces)}
 	w.dispatcher = newDispatcher(c)
 	w.server = asynq.NewServerFromRedisClient(c.Redis, asynq.Config{
@@ -73,7 +79,7 @@ func NewWorker(c WorkerConfig) *Worker {
 		LogLevel:                 asynq.WarnLevel,
 		Logger:                   asynqLogger{},
 		ErrorHandler: asynq.ErrorHandlerFunc(func(ctx context.Context, t *asynq.Task, err error) {
-			slog.ErrorContext(ctx, "a task failed; its claim runs out and is taken up again", "type", t.Type(), "error", err)
+			slog.ErrorContext(ctx, "a task broke off; its claim runs out and is taken up again", "type", t.Type(), "error", err)
 		}),
 	})
 	return w
@@ -101,11 +107,15 @@ func (w *Worker) Start() error {
 	return nil
 }
 
-// Stop claims nothing more, finishes what is under way, and returns.
+// Stop claims nothing more, finishes what is under way, and returns. It is
+// called once, after Start.
 func (w *Worker) Stop() {
 	w.stop()
+	w.dispatcher.halt()
+	w.Step("worker.halted")
 	w.loops.Wait()
 	w.server.Shutdown()
+	w.polls.Wait()
 	w.dispatcher.stop()
 }
 
@@ -128,22 +138,22 @@ func (w *Worker) loop(ctx context.Context, every time.Duration, f func(context.C
 }
 
 // plan claims the legs that are due, as many as there are free places, and
-// hands each to whichever worker is free.
+// hands each to whichever worker is free; while Redis is away, to this one.
 func (w *Worker) plan(ctx context.Context) error {
 	for ctx.Err() == nil {
-		free, err := w.freePolls(ctx)
-		if err != nil || free <= 0 {
-			return err
+		free := w.freePolls(ctx)
+		if free <= 0 {
+			return nil
 		}
-		claims, err := w.DB.ClaimPolls(ctx, w.Intake.World(), free, pollLease)
+		claimCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+		claims, err := w.DB.ClaimPolls(claimCtx, w.Intake.World(), free, w.Intake.lease())
+		cancel()
 		if err != nil || len(claims) == 0 {
 			return err
 		}
 		w.Step("poll.claimed")
 		for _, c := range claims {
-			if err := w.Client.poll(ctx, c); err != nil {
-				return err // the leases run out, and another plan claims them
-			}
+			w.hand(ctx, c)
 		}
 		w.Step("poll.enqueued")
 		if len(claims) < free {
@@ -155,27 +165,59 @@ func (w *Worker) plan(ctx context.Context) error {
 
 // freePolls returns how many more polls this process may claim: what waits in
 // the queue counts, so that no lease runs out there.
-func (w *Worker) freePolls(ctx context.Context) (int, error) {
-	waiting, err := w.Redis.LLen(ctx, "asynq:{"+queuePoll+"}:pending").Result()
-	if err != nil {
-		return 0, fmt.Errorf("look at the poll queue: %w", err)
+func (w *Worker) freePolls(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ringTimeout)
+	defer cancel()
+	waiting, err := w.Client.waiting(ctx, queuePoll)
+	w.setAlone(ctx, err)
+	return cap(w.places) - len(w.places) - waiting
+}
+
+// setAlone notes whether Redis is there, and tells the log when that changes.
+func (w *Worker) setAlone(ctx context.Context, err error) {
+	switch {
+	case err != nil && !w.alone:
+		slog.ErrorContext(ctx, "Redis is away; this process goes on polling by itself", "error", err)
+	case err == nil && w.alone:
+		slog.InfoContext(ctx, "Redis is back")
 	}
-	return cap(w.places) - len(w.places) - int(waiting), nil
+	w.alone = err != nil
+}
+
+// hand passes a claimed poll on. A claim is always passed on, also when the
+// process is about to stop.
+func (w *Worker) hand(ctx context.Context, c db.PollClaim) {
+	ctx = context.WithoutCancel(ctx)
+	if !w.alone {
+		enqueueCtx, cancel := context.WithTimeout(ctx, ringTimeout)
+		err := w.Client.poll(enqueueCtx, c)
+		cancel()
+		if err == nil {
+			return
+		}
+		w.setAlone(ctx, err)
+	}
+	w.places <- struct{}{}
+	w.polls.Go(func() { w.poll(ctx, c) })
 }
 
 func (w *Worker) handlePoll(ctx context.Context, t *asynq.Task) error {
 	var claim db.PollClaim
 	if err := json.Unmarshal(t.Payload(), &claim); err != nil {
-		return fmt.Errorf("a poll task made no sense: %w", errors.Join(err, asynq.SkipRetry))
+		return fmt.Errorf("a poll task made no sense: %w", errors.Join(err, asynq.RevokeTask))
 	}
 	w.places <- struct{}{}
-	defer func() { <-w.places }()
-	w.Step("poll.begun")
-	return w.Intake.poll(ctx, claim)
+	w.poll(ctx, claim)
+	return nil // whatever came of it stands in SQL
 }
 
-func isDuplicate(err error) bool {
-	return errors.Is(err, asynq.ErrTaskIDConflict) || errors.Is(err, asynq.ErrDuplicateTask)
+// poll makes one poll in a place that is taken already.
+func (w *Worker) poll(ctx context.Context, claim db.PollClaim) {
+	defer func() { <-w.places }()
+	w.Step("poll.begun")
+	if err := w.Intake.poll(ctx, claim); err != nil {
+		slog.ErrorContext(ctx, "a poll failed; its claim runs out and is taken up again", "flight", claim.Key.String(), "error", err)
+	}
 }
 
 // asynqLogger writes asynq's lines through slog.

@@ -53,23 +53,15 @@ func (q *query) flag(name string) bool {
 	return false
 }
 
-// number reads a whole number between lowest and highest.
-func (q *query) number(name string, otherwise, lowest, highest int) int {
+// number reads a whole number, whose range is the resolver's to check.
+func (q *query) number(name string, otherwise int) int {
 	s := q.text(name)
 	if s == "" {
 		return otherwise
 	}
 	n, err := strconv.Atoi(s)
-	switch {
-	case err == nil && n >= lowest && n <= highest:
-		return n
-	case highest == anyNumber:
-		q.faults.Add(name, "must be a whole number from %d on", lowest)
-	default:
-		q.faults.Add(name, "must be a whole number from %d to %d", lowest, highest)
+	if err != nil {
+		q.faults.Add(name, "must be a whole number")
 	}
-	return otherwise
+	return n
 }
-
-// anyNumber is a highest that bounds nothing which a database can count.
-const anyNumber = 1<<31 - 1

@@ -2,8 +2,8 @@ package rest
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/binary"
+	"encoding/hex"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/flightwire/flightwire/flight/upstream/cirium"
+	"github.com/flightwire/flightwire/flight/webhook"
+)
+
+// Config says what a process runs. The zero Config is `flightwire dev` in
+// ./data with the simulator, without legacy headers and without a place to
+// print to.
+type Config struct {
+	Serve bool   // for production: nothing embedded; false: dev
+	Role  string // "api", "worker" or "all"; "": all
+
+	Addr        string // listen address; "": 127.0.0.1:8080
+	BaseURL     string // public address, for URLs in answers; "": that of Addr
+	DataDir     string // folder of all that is embedded; "": ./data
+	DatabaseURL string // PostgreSQL; "": SQLite in DataDir
+	RedisURL    string // one, or a comma list for Cluster; "": an in-process one
+
+	SecretKeys []string // 32 bytes in base64 each; none: dev keeps one in DataDir
+	MigrateOff bool     // serve: wait for `migrate up` in place of migrating
+
+	Upstream   string        // "simulator", "replay" or "cirium"; "": simulator
+	Speed      float64       // of a simulated or replayed world; 0: as it runs already, else 1
+	Start      time.Time     // world time at which such a world begins; zero: the upstream's default
+	ReplayFile string        // the day to replay; "": the shipped one
+	Cirium     cirium.Config // without FlagBase, which is BaseURL
+
+	PollEvery time.Duration  // a fixed poll interval; 0: adaptive
+	CacheTTL  *time.Duration // a fixed freshness of look-ups; nil: adaptive
+
+	RetryBase            time.Duration // first webhook retry delay; 0: 4 s
+	DeliveryTimeout      time.Duration // webhook answer time-out; 0: 10 s
+	AllowPrivateWebhooks *bool         // webhooks to addresses that are not public; nil: in dev only
+	LegacyPrefix         string        // of the second set of event headers; "": none
+
+	Stdout io.Writer          // where dev prints its addresses; nil: nowhere
+	Ready  func(base string)  // called when the process is ready, with its own address; nil: not
+	step   func(point string) // tests' failpoints; nil: none
+}
+
+func (c Config) withDefaults() Config {
+	defaultTo := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	defaultTo(&c.Role, roleAll)
+	defaultTo(&c.Addr, "127.0.0.1:8080")
+	defaultTo(&c.DataDir, "./data")
+	defaultTo(&c.Upstream, simulated)
+	if c.AllowPrivateWebhooks == nil {
+		allow := !c.Serve
+		c.AllowPrivateWebhooks = &allow
+	}
+	if c.Stdout == nil {
+		c.Stdout = io.Discard
+	}
+	if c.Ready == nil {
+		c.Ready = func(string) {}
+	}
+	return c
+}
+
+// The roles of a serving process.
+const (
+	roleAll    = "all"
+	roleAPI    = "api"
+	roleWorker = "worker"
+)
+
+// The upstreams that there are.
+const (
+	simulated = "simulator"
+	replayed  = "replay"
+	byCirium  = "cirium"
+)
+
+// storage are the settings of every command that reads or writes.
+type storage struct {
+	DataDir     string `default:"./data" env:"FLIGHTWIRE_DATA_DIR" placeholder:"DIR" help:"Where the embedded default keeps its database."`
+	DatabaseURL string `env:"DATABASE_URL" placeholder:"URL" help:"PostgreSQL; unset: the embedded database."`
+	RedisURL    string `env:"REDIS_URL" placeholder:"URL" help:"Redis, or a comma list for Redis Cluster; unset: the embedded one."`
+	SecretKey   string `env:"FLIGHTWIRE_SECRET_KEY" placeholder:"BASE64" help:"32 bytes in base64: encrypts signing secrets at rest. A comma list encrypts with the first and reads with all. Required by serve; dev makes one and keeps it in the data dir."`
+}
+
+func (s storage) fill(c *Config) error {
+	c.DataDir, c.DatabaseURL, c.RedisURL = s.DataDir, s.DatabaseURL, s.RedisURL
+	if err := checkDatabaseURL(s.DatabaseURL); err != nil {
+		return err
+	}
+	if _, err := redisOptions(s.RedisURL); s.RedisURL != "" && err != nil {
+		return err
+	}
+	if s.SecretKey == "" {
+		return nil
+	}
+	for i, key := range strings.Split(s.SecretKey, ",") {
+		key = strings.TrimSpace(key)
+		if raw, err := base64.StdEncoding.DecodeString(key); err != nil || len(raw) != 32 {
+			return usagef("FLIGHTWIRE_SECRET_KEY: key %d is not 32 bytes in base64; make one with: openssl rand -base64 32", i+1)
+		}
+		c.SecretKeys = append(c.SecretKeys, key)
+	}
+	return nil
+}
+
+// serving are the settings that dev and serve share.
+type serving struct {
+	storage
+	Addr    string `default:"127.0.0.1:8080" env:"FLIGHTWIRE_ADDR" help:"Listen address."`
+	BaseURL string `env:"FLIGHTWIRE_BASE_URL" placeholder:"URL" help:"Public base for URLs in answers; unset: http://<addr>."`
+
+	Upstream   string   `default:"simulator" env:"FLIGHTWIRE_UPSTREAM" placeholder:"NAME" help:"Where flights come from: simulator, replay or cirium."`
+	Speed      *float64 `env:"FLIGHTWIRE_SPEED" placeholder:"N" help:"World seconds in a second, for simulator and replay; kept in the database from the first start on."`
+	Start      string   `env:"FLIGHTWIRE_START" placeholder:"TIME" help:"World time at which a simulated or replayed world begins, in RFC 3339. Unset: now, or two hours before the replayed day's first departure."`
+	ReplayFile string   `env:"FLIGHTWIRE_REPLAY_FILE" placeholder:"PATH" help:"CSV of the day to replay; unset: the shipped one."`
+
+	CiriumBaseURL string `env:"CIRIUM_BASE_URL" placeholder:"URL" help:"Cirium FlightStats Flex; unset: the public base."`
+	CiriumAppID   string `env:"CIRIUM_APP_ID" placeholder:"ID" help:"Cirium application id."`
+	CiriumAppKey  string `env:"CIRIUM_APP_KEY" placeholder:"KEY" help:"Cirium application key."`
+
+	PollEvery *time.Duration `env:"FLIGHTWIRE_POLL_EVERY" placeholder:"DURATION" help:"A fixed poll interval in place of the adaptive one: whole seconds, at least 1s."`
+	CacheTTL  *time.Duration `env:"FLIGHTWIRE_CACHE_TTL" placeholder:"DURATION" help:"A fixed freshness of look-ups in place of the adaptive one; 0s turns the cache off."`
+
+	RetryBase            time.Duration `default:"4s" env:"FLIGHTWIRE_RETRY_BASE" help:"First webhook retry delay; each further one is twice as long."`
+	DeliveryTimeout      time.Duration `default:"10s" env:"FLIGHTWIRE_DELIVERY_TIMEOUT" help:"How long a webhook's receiver may take to answer."`
+	AllowPrivateWebhooks *bool         `negatable:"" env:"FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS" help:"Let webhooks go to loopback and private addresses. Default: true in dev, false in serve."`
+	LegacyPrefix         string        `default:"legacy" env:"FLIGHTWIRE_LEGACY_PREFIX" help:"Event headers are also sent as x-<prefix>-…; empty: they are not."`
+
+	LogLevel string `default:"info" env:"FLIGHTWIRE_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error."`
+}
+
+// config checks the settings and makes a Config of them.
+func (s *serving) config() (Config, error) {
+	c := Config{
+		Addr: s.Addr, BaseURL: strings.TrimRight(s.BaseURL, "/"),
+		Upstream: strings.TrimSpace(s.Upstream), ReplayFile: s.ReplayFile,
+		Cirium:   cirium.Config{BaseURL: s.CiriumBaseURL, AppID: s.CiriumAppID, AppKey: s.CiriumAppKey},
+		CacheTTL: s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
+		AllowPrivateWebhooks: s.AllowPrivateWebhooks, LegacyPrefix: s.LegacyPrefix,
+	}
+	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream} {
+		if err := check(&c); err != nil {
+			return c, err
+		}
+	}
+	if err := webhook.CheckLegacyPrefix(s.LegacyPrefix); err != nil {
+		return c, usagef("FLIGHTWIRE_LEGACY_PREFIX: %w", err)
+	}
+	return c, nil
+}
+
+func (s *serving) checkAddresses(*Config) error {
+	_, port, err := net.SplitHostPort(s.Addr)
+	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > 65535 {
+		return usagef("FLIGHTWIRE_ADDR: %q is not host:port, such as 127.0.0.1:8080", s.Addr)
+	}
+	if err := checkBase("FLIGHTWIRE_BASE_URL", s.BaseURL); err != nil {
+		return err
+	}
+	return checkBase("CIRIUM_BASE_URL", s.CiriumBaseURL)
+}
+
+func checkBase(name, raw string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return usagef("%s must be an http or https address without credentials and query, such as https://flights.example.com", name)
+	}
+	return nil
+}
+
+func (s *serving) checkTimes(c *Config) error {
+	if s.PollEvery != nil {
+		c.PollEvery = *s.PollEvery
+		if c.PollEvery < time.Second || c.PollEvery%time.Second != 0 {
+			return usagef("FLIGHTWIRE_POLL_EVERY: %v is not a number of whole seconds, at least 1s", c.PollEvery)
+		}
+	}
+	if s.CacheTTL != nil && *s.CacheTTL < 0 {
+		return usagef("FLIGHTWIRE_CACHE_TTL: %v is negative", *s.CacheTTL)
+	}
+	for name, d := range map[string]time.Duration{
+		"FLIGHTWIRE_RETRY_BASE": s.RetryBase, "FLIGHTWIRE_DELIVERY_TIMEOUT": s.DeliveryTimeout,
+	} {
+		if d < time.Millisecond || d > time.Hour {
+			return usagef("%s: %v is not between 1ms and 1h", name, d)
+		}
+	}
+	return nil
+}
+
+func (s *serving) checkUpstream(c *Config) error {
+	built := []string{simulated, replayed, byCirium}
+	switch {
+	case slices.Contains(built, c.Upstream):
+	case slices.Contains([]string{"aeroapi", "aerodatabox"}, c.Upstream):
+		return usagef("FLIGHTWIRE_UPSTREAM: %s is not built yet: have %s", c.Upstream, strings.Join(built, ", "))
+	case strings.Contains(c.Upstream, ","):
+		return usagef("FLIGHTWIRE_UPSTREAM: fail-over over a list is not built yet: have one of %s", strings.Join(built, ", "))
+	default:
+		return usagef("FLIGHTWIRE_UPSTREAM: there is no %q: have %s", c.Upstream, strings.Join(built, ", "))
+	}
+	if s.Speed != nil {
+		c.Speed = *s.Speed
+		if !(c.Speed >= 0.01 && c.Speed <= 1e5) { // NaN too
+			return usagef("FLIGHTWIRE_SPEED: %g is not between 0.01 and 100000", c.Speed)
+		}
+	}
+	if s.Start != "" {
+		var err error
+		if c.Start, err = time.Parse(time.RFC3339, s.Start); err != nil {
+			return usagef("FLIGHTWIRE_START: %q is not a time of the form 2013-07-10T09:00:00Z", s.Start)
+		}
+	}
+	if c.Upstream == byCirium {
+		switch {
+		case c.Speed != 0 && c.Speed != 1 || s.Start != "":
+			return usagef("FLIGHTWIRE_SPEED and FLIGHTWIRE_START are for simulator and replay: cirium's flights are real")
+		case s.CiriumAppID == "" || s.CiriumAppKey == "":
+			return usagef("FLIGHTWIRE_UPSTREAM=cirium needs CIRIUM_APP_ID and CIRIUM_APP_KEY")
+		}
+	}
+	if s.ReplayFile != "" && c.Upstream != replayed {
+		return usagef("FLIGHTWIRE_REPLAY_FILE is for FLIGHTWIRE_UPSTREAM=replay, not %s", c.Upstream)
+	}
+	return nil
+}
+
+type devCommand struct{ serving }
+
+// Run starts `flightwire dev` and returns when a signal has ended it.
+func (d *devCommand) Run(s session) error {
+	c, err := d.config()
+	if err != nil {
+		return err
+	}
+	if err := setLogger(s.stderr, d.LogLevel, false); err != nil {
+		return err
+	}
+	c.Stdout, c.step = s.stdout, s.step
+	return run(s, c)
+}
+
+type serveCommand struct {
+	serving
+	Role    string `default:"all" env:"FLIGHTWIRE_ROLE" placeholder:"ROLE" help:"api, worker or all."`
+	Migrate string `default:"auto" env:"FLIGHTWIRE_MIGRATE" placeholder:"MODE" help:"auto: migrate at start, under a lock; off: not ready until migrate up has run."`
+}
+
+// Run starts `flightwire serve` and returns when a signal has ended it.
+func (v *serveCommand) Run(s session) error {
+	c, err := v.config()
+	if err != nil {
+		return err
+	}
+	c.Serve, c.Role, c.step = true, v.Role, s.step
+	if c.MigrateOff, err = migrateOff(v.Migrate); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{roleAPI, roleWorker, roleAll}, v.Role) {
+		return usagef("FLIGHTWIRE_ROLE: there is no %q: have api, worker, all", v.Role)
+	}
+	if c.DatabaseURL == "" || c.RedisURL == "" {
+		return usagef("serve needs both DATABASE_URL and REDIS_URL; `flightwire dev` needs neither")
+	}
+	if len(c.SecretKeys) == 0 {
+		return usagef("serve needs FLIGHTWIRE_SECRET_KEY, the same on every process; make one with: openssl rand -base64 32")
+	}
+	if err := setLogger(s.stderr, v.LogLevel, true); err != nil {
+		return err
+	}
+	return run(s, c)
+}
+
+func migrateOff(mode string) (bool, error) {
+	switch mode {
+	case "auto", "off":
+		return mode == "off", nil
+	}
+	return false, usagef("FLIGHTWIRE_MIGRATE: there is no %q: have auto, off", mode)
+}
+
+// checkDatabaseURL says what is wrong with a PostgreSQL URL, without repeating
+// it: there is a password in it.
+func checkDatabaseURL(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Host == "" && u.Query().Get("host") == "" {
+		return usagef("DATABASE_URL must have the form postgres://user:password@host:5432/name?sslmode=require")
+	}
+	return nil
+}
+
+// redisOptions reads REDIS_URL: one URL, or a comma list of a cluster's nodes
+// that share the credentials and TLS settings of the first.
+func redisOptions(list string) (*redis.UniversalOptions, error) {
+	var all *redis.UniversalOptions
+	for i, raw := range strings.Split(list, ",") {
+		o, err := redis.ParseURL(strings.TrimSpace(raw))
+		if err != nil { // it repeats the password
+			return nil, usagef("REDIS_URL: address %d must have the form redis://user:password@host:6379/0 (rediss:// for TLS, commas between the nodes of a cluster)", i+1)
+		}
+		if all == nil {
+			all = &redis.UniversalOptions{
+				DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+				IsClusterMode: strings.Contains(list, ","), ContextTimeoutEnabled: true, ClientName: "flightwire",
+			}
+		}
+		all.Addrs = append(all.Addrs, o.Addr)
+	}
+	if all.IsClusterMode && all.DB != 0 {
+		return nil, usagef("REDIS_URL: a cluster has database 0 only")
+	}
+	return all, nil
+}
+
+// baseOf returns the address under which a listener is reached on this machine.
+func baseOf(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return "http://" + a.String()
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return fmt.Sprintf("http://%s", net.JoinHostPort(host, port))
+}

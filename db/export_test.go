@@ -1,0 +1,45 @@
+package db
+
+import "context"
+
+// Peek reads rows straight from the tables into dest, a pointer to a slice of
+// structs with db tags or of scalars.
+func (db *DB) Peek(ctx context.Context, dest any, query string, args ...any) error {
+	return db.sel(ctx, dest, query, args...)
+}
+
+// Poke runs a statement that no transaction of the package makes.
+func (db *DB) Poke(ctx context.Context, query string, args ...any) (int64, error) {
+	var n int64
+	err := db.tx(ctx, "poke", func(tx *Tx) (err error) {
+		n, err = tx.exec(ctx, query, args...)
+		return err
+	})
+	return n, err
+}
+
+// MigrateDown takes every migration back.
+func (db *DB) MigrateDown(ctx context.Context) (int, error) {
+	p, err := db.provider()
+	if err != nil {
+		return 0, err
+	}
+	done, err := p.DownTo(ctx, 0)
+	return len(done), err
+}
+
+// Token returns the token under which an attempt was claimed.
+func (a Attempt) Token() string { return a.token }
+
+// Sealer, NewSealer and the retry of transactions, for tests.
+type Sealer = sealer
+
+var NewSealer = newSealer
+
+// Again is an error that makes a transaction run again.
+var Again = errMoved
+
+// InTx runs fn in a transaction of its own.
+func (db *DB) InTx(ctx context.Context, op string, fn func() error) error {
+	return db.tx(ctx, op, func(*Tx) error { return fn() })
+}

@@ -1,0 +1,305 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// Result is what came of an attempt.
+type Result struct {
+	Attempt      Attempt
+	Status       flight.DeliveryStatus // succeeded, retrying or failed
+	RetryAfter   time.Duration         // with retrying: from now
+	StatusCode   int                   // 0: no answer
+	Error        string                // "" when there was none
+	Latency      time.Duration
+	AttemptedAt  time.Time
+	ResponseBody string // its first KiB
+}
+
+// Recorded says what is to be woken after results have been recorded.
+type Recorded struct {
+	Due     bool        // an event may be attempted at once
+	Retries []time.Time // when the retries are due
+}
+
+type deliveryRow struct {
+	ID             string                `json:"id"`
+	SubscriptionID string                `json:"subscription_id"`
+	EventID        string                `json:"event_id"`
+	EventType      flight.EventType      `json:"event_type"`
+	Attempt        int                   `json:"attempt"`
+	Status         flight.DeliveryStatus `json:"status"`
+	StatusCode     int                   `json:"status_code"`
+	Error          string                `json:"error"`
+	LatencyMS      int64                 `json:"latency_ms"`
+	AttemptedAt    any                   `json:"attempted_at"`
+	NextAttemptAt  any                   `json:"next_attempt_at"`
+	ResponseBody   string                `json:"response_body"`
+}
+
+func (tx *Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := tx.exec(ctx, `INSERT INTO deliveries (id, subscription_id, event_id, event_type, attempt, status, status_code, error,
+			latency_ms, attempted_at, next_attempt_at, response_body)
+		SELECT x.id, x.subscription_id, x.event_id, x.event_type, x.attempt, x.status, x.status_code, x.error,
+			x.latency_ms, x.attempted_at, x.next_attempt_at, x.response_body
+		FROM `+tx.kind.rows("id text", "subscription_id text", "event_id text", "event_type text", "attempt int", "status text",
+		"status_code int", "error text", "latency_ms bigint", "attempted_at timestamptz", "next_attempt_at timestamptz", "response_body text"),
+		jsonText(rows))
+	return err
+}
+
+// RecordResults writes the results of attempts in one transaction: the log,
+// the events, the counters, the turn of the next event in line, and the
+// suspension of a subscription whose deliveries keep failing. A result whose
+// claim has gone to another process changes nothing.
+func (db *DB) RecordResults(ctx context.Context, results []Result) (Recorded, error) {
+	var out Recorded
+	err := db.tx(ctx, "record results", func(tx *Tx) error {
+		r := recorder{Tx: tx, now: db.Now()}
+		if err := r.lock(ctx, results); err != nil {
+			return err
+		}
+		if err := r.settle(ctx, results); err != nil {
+			return err
+		}
+		if err := r.advance(ctx); err != nil {
+			return err
+		}
+		if err := r.suspend(ctx); err != nil {
+			return err
+		}
+		out = r.out
+		return tx.writeStates(ctx, r.states)
+	})
+	return out, err
+}
+
+// recorder is one pass through RecordResults.
+type recorder struct {
+	*Tx
+	now    time.Time
+	states []*stateRow
+	subs   map[string]*follower // by subscription
+	freed  map[string]bool      // subscriptions whose head has had its first attempt
+	out    Recorded
+}
+
+// lock locks the states of the subscriptions concerned, in the order of ids.
+func (r *recorder) lock(ctx context.Context, results []Result) error {
+	var ids []string
+	for _, res := range results {
+		ids = append(ids, res.Attempt.SubscriptionID)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	err := r.sel(ctx, &r.states, `SELECT `+stateColumns+` FROM subscription_state
+		WHERE subscription_id IN (SELECT x.id FROM `+r.kind.ids()+`) ORDER BY subscription_id`+r.kind.forUpdate(), idList(ids))
+	if err != nil {
+		return err
+	}
+	var subs []*follower
+	err = r.sel(ctx, &subs, `SELECT id, status, flight_id, carrier, number, date, events, delay_threshold, metadata
+		FROM subscriptions WHERE id IN (SELECT x.id FROM `+r.kind.ids()+`)`, idList(ids))
+	if err != nil {
+		return err
+	}
+	r.subs, r.freed = make(map[string]*follower, len(subs)), make(map[string]bool)
+	for _, s := range subs {
+		r.subs[s.ID] = s
+	}
+	for _, st := range r.states {
+		if s := r.subs[st.SubscriptionID]; s != nil {
+			s.state = st
+		}
+	}
+	return nil
+}
+
+// settled is an element of the JSON array that updates events.
+type settled struct {
+	ID            string             `json:"id"`
+	Token         string             `json:"token"`
+	Status        flight.EventStatus `json:"status"`
+	NextAttemptAt any                `json:"next_attempt_at"`
+	DeliveredAt   any                `json:"delivered_at"`
+	Interrupted   int                `json:"interrupted"` // 1: a dying process cut the attempt off
+}
+
+// settle writes the events and the log, and reckons the counters.
+func (r *recorder) settle(ctx context.Context, results []Result) error {
+	rows := make([]settled, 0, len(results))
+	due := make(map[string]time.Time, len(results))
+	for _, res := range results {
+		row := settled{ID: res.Attempt.EventID, Token: res.Attempt.token}
+		switch stopped := r.stopped(res.Attempt); {
+		case res.Status == flight.DeliverySucceeded:
+			row.Status, row.DeliveredAt = flight.EventDelivered, r.kind.moment(r.now)
+		case res.Status == flight.DeliveryFailed:
+			row.Status = flight.EventFailed
+		case stopped:
+			row.Status = flight.EventMissed
+		case res.Status == flight.DeliveryInterrupted:
+			continue // resumed meanwhile: it is due, and made anew
+		default:
+			row.Status, due[row.ID] = flight.EventPending, r.now.Add(res.RetryAfter)
+			row.NextAttemptAt = r.kind.moment(due[row.ID])
+		}
+		if res.Status == flight.DeliveryInterrupted {
+			row.Interrupted = 1
+		}
+		rows = append(rows, row)
+	}
+	var mine []struct {
+		ID  string `db:"id"`
+		Seq int64  `db:"seq"`
+	}
+	err := r.sel(ctx, &mine, `UPDATE events SET status = x.status, next_attempt_at = x.next_attempt_at, delivered_at = x.delivered_at, lease_token = '',
+			interruptions = interruptions + x.interrupted
+		FROM `+r.kind.rows("id text", "token text", "status text", "next_attempt_at timestamptz", "delivered_at timestamptz", "interrupted int")+`
+		WHERE events.id = x.id AND events.lease_token = x.token AND events.status = 'pending' RETURNING events.id, events.seq`, jsonText(rows))
+	if err != nil {
+		return err
+	}
+	seqs := make(map[string]int64, len(mine))
+	for _, m := range mine {
+		seqs[m.ID] = m.Seq
+	}
+	var log []deliveryRow
+	for _, res := range results {
+		seq, ok := seqs[res.Attempt.EventID]
+		if !ok {
+			continue // the claim ran out, or the subscription is deleted
+		}
+		next := due[res.Attempt.EventID]
+		if !next.IsZero() {
+			r.out.Retries = append(r.out.Retries, next)
+		}
+		log = append(log, r.deliveryRow(res, next))
+		r.count(res, seq)
+	}
+	return r.insertDeliveries(ctx, log)
+}
+
+// stopped reports whether an event of a subscription that was paused or
+// suspended meanwhile is given up.
+func (r *recorder) stopped(a Attempt) bool {
+	s := r.subs[a.SubscriptionID]
+	return s != nil && (s.Status == flight.SubscriptionPaused || s.Status == flight.SubscriptionSuspended && a.EventType != flight.EventSuspended)
+}
+
+func (r *recorder) deliveryRow(res Result, next time.Time) deliveryRow {
+	a := res.Attempt
+	return deliveryRow{
+		ID: newID("dlv_"), SubscriptionID: a.SubscriptionID, EventID: a.EventID, EventType: a.EventType, Attempt: a.Number,
+		Status: res.Status, StatusCode: res.StatusCode, Error: res.Error, LatencyMS: res.Latency.Milliseconds(),
+		AttemptedAt: r.kind.moment(res.AttemptedAt), NextAttemptAt: r.kind.moment(next), ResponseBody: res.ResponseBody,
+	}
+}
+
+// count reckons the counters and the head of one subscription.
+func (r *recorder) count(res Result, seq int64) {
+	s := r.subs[res.Attempt.SubscriptionID]
+	if s == nil || s.state == nil {
+		return
+	}
+	st := s.state
+	switch res.Status {
+	case flight.DeliverySucceeded:
+		st.DeliveredCount++
+		st.FailureStreak = 0
+		st.LastDeliveryAt = At(r.now)
+	case flight.DeliveryFailed:
+		st.FailedCount++
+		if s.Status != flight.SubscriptionPaused && s.Status != flight.SubscriptionCompleted {
+			st.FailureStreak++
+		}
+	}
+	if st.HeadSeq != nil && *st.HeadSeq == seq {
+		st.HeadSeq = nil
+		r.freed[s.ID] = true
+	}
+}
+
+// advance gives the next event in line its turn, where the one before has had
+// its first attempt.
+func (r *recorder) advance(ctx context.Context) error {
+	if len(r.freed) == 0 {
+		return nil
+	}
+	ids := make([]string, 0, len(r.freed))
+	for id := range r.freed {
+		ids = append(ids, id)
+	}
+	var heads []struct {
+		ID  string `db:"subscription_id"`
+		Seq int64  `db:"seq"`
+	}
+	err := r.sel(ctx, &heads, `SELECT subscription_id, min(seq) AS seq FROM events
+		WHERE status = 'pending' AND next_attempt_at IS NULL AND subscription_id IN (SELECT x.id FROM `+r.kind.ids()+`)
+		GROUP BY subscription_id`, idList(ids))
+	if err != nil || len(heads) == 0 {
+		return err
+	}
+	type turn struct {
+		ID  string `json:"id"`
+		Seq int64  `json:"seq"`
+	}
+	turns := make([]turn, len(heads))
+	for i, h := range heads {
+		turns[i] = turn{h.ID, h.Seq}
+		r.subs[h.ID].state.HeadSeq = &heads[i].Seq
+	}
+	r.out.Due = true
+	_, err = r.exec(ctx, `UPDATE events SET next_attempt_at = $2 FROM `+r.kind.rows("id text", "seq bigint")+`
+		WHERE events.subscription_id = x.id AND events.seq = x.seq`, jsonText(turns), At(r.now))
+	return err
+}
+
+// suspend suspends the subscriptions whose deliveries failed too often in a
+// row and tells them so.
+func (r *recorder) suspend(ctx context.Context) error {
+	for _, s := range r.subs {
+		if s.state == nil || s.state.FailureStreak < flight.FailuresToSuspend {
+			continue
+		}
+		next, changed, err := s.Status.Next(flight.TriggerFailures, true)
+		if err != nil || !changed {
+			continue
+		}
+		s.Status = next
+		reason := fmt.Sprintf("%d deliveries in a row failed.", s.state.FailureStreak)
+		if err := r.setStatus(ctx, s.ID, next, reason); err != nil {
+			return err
+		}
+		if err := r.missWaiting(ctx, s.state); err != nil {
+			return err
+		}
+		f := new(flightRow)
+		if err := r.get(ctx, f, `SELECT `+flightColumns+` FROM flights WHERE id = $1`, s.FlightID); err != nil {
+			return err
+		}
+		e := event{kind: flight.EventSuspended, flight: f}
+		if f.Resolved && f.Version > 0 {
+			snap, err := r.db.snapshot(ctx, r.queries, f.ID, f.Version)
+			if err != nil {
+				return err
+			}
+			e.next = snap.FetchedAgain(f.FetchedAt.Flight())
+		}
+		out := outbox{tx: r.Tx, now: r.now}
+		out.add(s, e)
+		if err := out.write(ctx); err != nil {
+			return err
+		}
+		r.out.Due = r.out.Due || out.waiting
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// maxMessage bounds the messages of the parser and the validator, which quote
+// the document.
+const maxMessage = 500
+
+// errInternal is all that is said of our own faults.
+var errInternal = &flight.Error{Code: flight.CodeInternal, Message: "Something went wrong on our side. Try again; if it stays, tell us when it happened."}
+
+// present is the one mapping of errors to GraphQL: a [flight.Error] has its
+// message and, as extensions, its code in upper case and what it adds;
+// messages about the document itself stay; anything else is internal, which is
+// logged and says nothing.
+func present(ctx context.Context, err error) *gqlerror.Error {
+	located, _ := errors.AsType[*gqlerror.Error](err)
+	e, known := errors.AsType[*flight.Error](err)
+	switch {
+	case known:
+	case located != nil && located.Err == nil: // of the parser or the validator
+		located.Message = bounded(located.Message)
+		return located
+	default:
+		if ctx.Err() == nil { // else the client left, and hears nothing
+			slog.ErrorContext(ctx, "a GraphQL operation failed", "error", err)
+		}
+		e = errInternal
+	}
+	out := &gqlerror.Error{Err: err, Message: e.Message, Path: graphql.GetPath(ctx), Extensions: extensions(e)}
+	if located != nil {
+		out.Locations = located.Locations
+		if located.Path != nil {
+			out.Path = located.Path
+		}
+	}
+	return out
+}
+
+// extensions returns what an error adds to its message.
+func extensions(e *flight.Error) map[string]any {
+	x := map[string]any{"code": strings.ToUpper(string(e.Code))}
+	if len(e.Fields) > 0 {
+		x["fields"] = e.Fields
+	}
+	if len(e.Legs) > 0 {
+		x["legs"] = e.Legs
+	}
+	if e.Status != "" {
+		x["status"] = strings.ToUpper(string(e.Status))
+	}
+	if e.RetryAfter > 0 {
+		x["retryAfterSeconds"] = int(math.Ceil(e.RetryAfter.Seconds()))
+	}
+	return x
+}
+
+// bounded cuts a message that quotes more of the input than anyone reads.
+func bounded(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage], "") + "…"
+}
+
+// recovered turns a panic into an internal error and logs where it was.
+func recovered(ctx context.Context, v any) error {
+	slog.ErrorContext(ctx, "panic in a GraphQL operation", "panic", v, "stack", string(debug.Stack()))
+	return errInternal
+}

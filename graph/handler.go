@@ -1,0 +1,165 @@
+package graph
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/maypok86/otter/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/flightwire/flightwire/access"
+	"github.com/flightwire/flightwire/flight"
+)
+
+// Authenticator says whose key was presented; see [access.Guard].
+type Authenticator interface {
+	Authenticate(ctx context.Context, presented string) (access.Identity, error)
+}
+
+// HandlerConfig says how the endpoint behaves. Auth is required; zero elsewhere
+// is the default.
+type HandlerConfig struct {
+	Auth Authenticator
+
+	// Context ends streams and websockets when it ends, with a close code that
+	// makes clients connect again elsewhere. nil: they end with their clients.
+	Context context.Context
+
+	MaxBody       int64         // bytes of a body or a websocket message; 64 KiB
+	MaxTokens     int           // tokens of a document; 2,000
+	MaxCost       int           // price of an operation, see cost.go; 20,000
+	MaxOperations int           // at once on one websocket; 100
+	InitTimeout   time.Duration // for connection_init; 10 s
+	PingInterval  time.Duration // of websockets and streams; 15 s
+	WriteTimeout  time.Duration // for one message to a client that reads slowly; 10 s
+}
+
+func (c HandlerConfig) withDefaults() HandlerConfig {
+	if c.Context == nil {
+		c.Context = context.Background()
+	}
+	c.MaxBody = or(c.MaxBody, 64<<10)
+	c.MaxTokens = or(c.MaxTokens, 2000)
+	c.MaxCost = or(c.MaxCost, 20_000)
+	c.MaxOperations = or(c.MaxOperations, 100)
+	c.InitTimeout = or(c.InitTimeout, 10*time.Second)
+	c.PingInterval = or(c.PingInterval, 15*time.Second)
+	c.WriteTimeout = or(c.WriteTimeout, 10*time.Second)
+	return c
+}
+
+func or[T comparable](v, instead T) T {
+	var zero T
+	if v == zero {
+		return instead
+	}
+	return v
+}
+
+// handler is the GraphQL endpoint.
+type handler struct {
+	HandlerConfig
+	exec *executor.Executor
+}
+
+// NewHandler returns the GraphQL endpoint over the use cases. Every request
+// needs a key; a websocket may bring it in connection_init instead.
+func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
+	c = c.withDefaults()
+	schema := NewExecutableSchema(Config{Resolvers: r})
+	exec := executor.New(schema)
+	exec.SetErrorPresenter(present)
+	exec.SetRecoverFunc(recovered)
+	exec.SetParserTokenLimit(c.MaxTokens)
+	exec.SetQueryCache(newDocumentCache())
+	exec.Use(readableSchema{})
+	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
+	return &handler{c, exec}
+}
+
+const (
+	cachedDocuments   = 500
+	cachedDocumentMax = 4 << 10 // longer ones are no client's everyday query
+)
+
+// documentCache keeps parsed and validated documents, but not huge ones.
+type documentCache struct {
+	c *otter.Cache[string, *ast.QueryDocument]
+}
+
+func newDocumentCache() documentCache {
+	return documentCache{otter.Must(&otter.Options[string, *ast.QueryDocument]{MaximumSize: cachedDocuments})}
+}
+
+// Get implements graphql.Cache.
+func (d documentCache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
+	return d.c.GetIfPresent(text)
+}
+
+// Add keeps a document unless it is long.
+func (d documentCache) Add(_ context.Context, text string, doc *ast.QueryDocument) {
+	if len(text) <= cachedDocumentMax {
+		d.c.Set(text, doc)
+	}
+}
+
+// readableSchema lets clients read the schema.
+type readableSchema struct{}
+
+// ExtensionName implements graphql.HandlerExtension.
+func (readableSchema) ExtensionName() string { return "Introspection" }
+
+// Validate implements graphql.HandlerExtension.
+func (readableSchema) Validate(graphql.ExecutableSchema) error { return nil }
+
+// MutateOperationContext implements graphql.OperationContextMutator.
+func (readableSchema) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
+	op.DisableIntrospection = false
+	return nil
+}
+
+// ServeHTTP answers one request, or serves a websocket until it ends.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := graphql.StartOperationTrace(r.Context())
+	upgrade := isWebsocket(r)
+	if _, known := access.From(ctx); !known {
+		key := access.Presented(r)
+		if key != "" || !upgrade {
+			id, err := h.Auth.Authenticate(ctx, key)
+			if err != nil {
+				refuse(w, r, present(ctx, err))
+				return
+			}
+			ctx = access.With(ctx, id)
+		}
+	}
+	r = r.WithContext(ctx)
+	switch {
+	case upgrade:
+		h.serveSocket(w, r)
+	case strings.Contains(r.Header.Get("Accept"), "text/event-stream"):
+		h.serveStream(w, r)
+	default:
+		h.serveOnce(w, r)
+	}
+}
+
+func isWebsocket(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// statusOf is the HTTP status of a request that was refused before GraphQL.
+func statusOf(code flight.Code) int {
+	switch code {
+	case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey:
+		return http.StatusUnauthorized
+	case flight.CodeInternal:
+		return http.StatusInternalServerError
+	}
+	return http.StatusBadRequest
+}

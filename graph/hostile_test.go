@@ -1,0 +1,147 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// introspectionQuery is the one that tools send (graphql-js 16,
+// getIntrospectionQuery).
+const introspectionQuery = `query IntrospectionQuery { __schema {
+	queryType { name } mutationType { name } subscriptionType { name }
+	types { ...FullType } directives { name description isRepeatable locations args { ...InputValue } } } }
+fragment FullType on __Type { kind name description specifiedByURL
+	fields(includeDeprecated: true) { name description args { ...InputValue } type { ...TypeRef } isDeprecated deprecationReason }
+	inputFields { ...InputValue } interfaces { ...TypeRef }
+	enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason } possibleTypes { ...TypeRef } }
+fragment InputValue on __InputValue { name description type { ...TypeRef } defaultValue }
+fragment TypeRef on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } }`
+
+// bomb is a chain of fragments each of which spreads the next one twice: the
+// last one stands for 2^n fields.
+func bomb(n int) string {
+	var b strings.Builder
+	b.WriteString(`{ flight(leg: {carrier: "AA", flightNumber: "100", date: "` + today + `"}) { ...F0 } }`)
+	for i := range n {
+		fmt.Fprintf(&b, " fragment F%d on FlightSnapshot { ...F%d ...F%d }", i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, " fragment F%d on FlightSnapshot { date }", n)
+	return b.String()
+}
+
+// TestHostile: each is refused in bounded time, with a code.
+func TestHostile(t *testing.T) {
+	g := sqliteRig(t, nil)
+	s := g.serve(nil)
+	aliases := func(n int, field string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "a%d: %s ", i, field)
+		}
+		return "{ " + b.String() + "}"
+	}
+	oneFlight := `flight(leg: {carrier: "AA", flightNumber: "100", date: "` + today + `"}) { timeline { title source } codeshares { name } alternates { carrier departureIata } }`
+	for _, c := range []struct{ name, query, code string }{
+		{"fragment bomb", bomb(60), "COST_LIMIT_EXCEEDED"},
+		{"longer fragment bomb", bomb(120), "COST_LIMIT_EXCEEDED"},
+		{"fragment cycle", `{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }`, "GRAPHQL_VALIDATION_FAILED"},
+		{"tokens", aliases(1000, "__typename"), "GRAPHQL_PARSE_FAILED"},
+		{"deep nesting", strings.Repeat("{a", 3000), "GRAPHQL_PARSE_FAILED"},
+		{"deep list value", `{ flight(leg: ` + strings.Repeat("[", 1900) + `) { date } }`, "GRAPHQL_PARSE_FAILED"},
+		{"schema aliases", aliases(60, `__schema { types { fields { args { type { name } } type { name } } } }`), "COST_LIMIT_EXCEEDED"},
+		{"deep introspection", `{ __schema { types { fields { type { fields { type { fields { type { name } } } } } } } } }`, "GRAPHQL_VALIDATION_FAILED"},
+		{"subscription aliases", aliases(8, `subscriptions(limit: 200) { data { `+strings.Repeat("id ", 20)+`} }`), "COST_LIMIT_EXCEEDED"},
+		{"stream of nothing", `subscription { __typename }`, "GRAPHQL_VALIDATION_FAILED"},
+		{"long names", `{ ` + strings.Repeat("x", 20_000) + ` }`, "GRAPHQL_VALIDATION_FAILED"},
+	} {
+		start := time.Now()
+		r := post(t, s.URL, c.query, nil)
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%s took %v", c.name, took)
+		}
+		if r.code() != c.code || len(r.body) > 20_000 || r.Data != nil {
+			t.Errorf("%s: %d %.400s", c.name, r.status, r.body)
+		}
+	}
+	if n := g.source.calls.Load(); n != 0 {
+		t.Errorf("%d upstream calls", n)
+	}
+	// What a dashboard asks is well within.
+	if r := post(t, s.URL, aliases(30, oneFlight), nil); len(r.Errors) > 0 || g.source.calls.Load() != 1 {
+		t.Error(r.body)
+	}
+}
+
+func reckon(t *testing.T, query string, variables map[string]any) (int, time.Duration) {
+	t.Helper()
+	doc, errs := gqlparser.LoadQueryWithRules(schema(), query, nil)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	c := newCostLimit(schema(), -1) // refuses everything, and says the price
+	start := time.Now()
+	err := c.MutateOperationContext(t.Context(), &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0], Variables: variables})
+	return err.Extensions["cost"].(int), time.Since(start)
+}
+
+func TestCost(t *testing.T) {
+	for _, c := range []struct {
+		query     string
+		variables map[string]any
+		cost      int
+	}{
+		{`{ __typename }`, nil, 1},
+		{`{ subscriptions { total } }`, nil, 20 + 50},
+		{`{ subscriptions(limit: 200) { data { id status } } }`, nil, 20 + 200*(1+2)},
+		{`query($n: Int!) { subscriptions(limit: $n) { data { id } } }`, map[string]any{"n": int64(10)}, 20 + 10*2},
+		{`{ subscriptions(limit: -5) { total } }`, nil, 20 + 1},
+		{`{ subscription(id: "x") { events } }`, nil, 10 + 1},
+		{`{ a: __schema { description } b: __schema { description } }`, nil, 202},
+		{`{ subscription(id: "x") { ...F ... on FlightSubscription { id } } } fragment F on FlightSubscription { id status }`, nil, 10 + 3},
+	} {
+		if got, _ := reckon(t, c.query, c.variables); got != c.cost {
+			t.Errorf("%s costs %d, want %d", c.query, got, c.cost)
+		}
+	}
+	if got, _ := reckon(t, introspectionQuery, nil); got > 20_000 {
+		t.Errorf("tools' introspection costs %d", got)
+	}
+}
+
+// TestCostIsLinear: a chain of n fragments stands for 2^n fields and is priced
+// in n steps, at the greatest integer once that is passed.
+func TestCostIsLinear(t *testing.T) {
+	if got, _ := reckon(t, bomb(10), nil); got != 50+1024 {
+		t.Errorf("2^10 fields cost %d", got)
+	}
+	cost, took := reckon(t, bomb(400), nil)
+	if cost != int(^uint(0)>>1) || took > time.Second {
+		t.Errorf("2^400 fields cost %d, reckoned in %v", cost, took)
+	}
+}
+
+// TestPricesAreOfFields: a price of something that is not in the schema is a
+// mistake.
+func TestPricesAreOfFields(t *testing.T) {
+	for name := range prices {
+		typ, field, _ := strings.Cut(name, ".")
+		d := schema().Types[typ]
+		if d == nil || d.Fields.ForName(field) == nil && !strings.HasPrefix(field, "__") {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for _, d := range schema().Types {
+		for _, f := range d.Fields {
+			if d.Kind == ast.Object && d == schema().Query && !strings.HasPrefix(f.Name, "__") && prices[d.Name+"."+f.Name].own < 10 {
+				t.Errorf("%s.%s has no price", d.Name, f.Name)
+			}
+		}
+	}
+}

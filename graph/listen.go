@@ -1,0 +1,34 @@
+package graph
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// relisten is the pause before the bell is listened to again after a failure.
+const relisten = time.Second
+
+// listen hands every ring to the cache and the viewers until ctx ends. What
+// rang while nobody listened is made up for by doubting everything.
+func (r *Resolver) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		rings, err := r.cfg.Client.Rings(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				slog.WarnContext(ctx, "the bell cannot be heard; it is tried again", "error", err)
+			}
+		} else {
+			r.lookups.doubtAll()
+			r.live.ringAll()
+			for ring := range rings {
+				r.lookups.rang(ring.FlightID, ring.Key)
+				r.live.ring(ring.FlightID)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(relisten):
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package graph
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/flightwire/flightwire/db"
+	"github.com/flightwire/flightwire/flight"
+)
+
+// mutations are the use cases that change something.
+type mutations struct{ r *Resolver }
+
+// CreateSubscription looks the flight up and watches it. The answer holds the
+// whole secret. A flight that is not found is waited for while its date is not
+// over everywhere. Errors: CodeInvalid; CodeFlightNotFound when its date is
+// over; CodeLegNotFound; CodeOriginRequired with the legs; the upstream codes.
+func (m *mutations) CreateSubscription(ctx context.Context, input CreateSubscriptionInput) (*flight.Subscription, error) {
+	acc, err := account(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var v flight.Invalid
+	n := m.r.parseSubscription(&v, input)
+	n.Account = acc
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	s, err := m.create(ctx, n, false)
+	if flight.CodeOf(err) == flight.CodeConflict { // what the cache knew is gone
+		s, err = m.create(ctx, n, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.deliver(ctx)
+	return s, nil
+}
+
+func (m *mutations) create(ctx context.Context, n db.NewSubscription, refresh bool) (*flight.Subscription, error) {
+	var err error
+	if n.FlightID, err = m.resolve(ctx, n.Key, n.Selector, refresh); err != nil {
+		return nil, err
+	}
+	n.Now = m.r.lookups.now()
+	return m.r.cfg.DB.CreateSubscription(ctx, n)
+}
+
+// resolve returns the row id of the one leg that is meant; "" when the flight
+// is not found yet and worth waiting for.
+func (m *mutations) resolve(ctx context.Context, key flight.Key, sel flight.Selector, refresh bool) (string, error) {
+	standing, err := m.r.lookups.flight(ctx, key, refresh)
+	if flight.CodeOf(err) == flight.CodeFlightNotFound {
+		switch {
+		case flight.DateEndedEverywhere(key.Date, m.r.lookups.now()):
+			return "", err
+		case sel.FlightID != "": // ids come from a list of legs, and there is none
+			return "", flight.Errorf(flight.CodeLegNotFound, "No leg of this flight has that flightId: the flight is not found upstream yet. Leave flightId out to wait for it.")
+		}
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	leg, err := standing.Legs.SelectOne(sel)
+	if err != nil {
+		return "", err
+	}
+	return standing.IDOf(leg), nil
+}
+
+// DeleteSubscription removes a subscription and returns its id.
+// CodeSubscriptionMissing when the account has no such subscription.
+func (m *mutations) DeleteSubscription(ctx context.Context, id string) (string, error) {
+	acc, err := account(ctx)
+	if err == nil {
+		err = checkID(id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return id, m.r.cfg.DB.DeleteSubscription(ctx, acc, id)
+}
+
+// PauseSubscription stops polling and delivering; on a paused one it changes
+// nothing. The secret is masked. Errors: CodeSubscriptionMissing,
+// CodeInvalidState when it is completed.
+func (m *mutations) PauseSubscription(ctx context.Context, id string) (*flight.Subscription, error) {
+	acc, err := account(ctx)
+	if err == nil {
+		err = checkID(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return masked(m.r.cfg.DB.PauseSubscription(ctx, acc, id))
+}
+
+// ResumeSubscription takes polling and delivering up again; on one that is
+// active or pending it changes nothing. The secret is masked. Errors:
+// CodeSubscriptionMissing, CodeInvalidState when it is completed.
+func (m *mutations) ResumeSubscription(ctx context.Context, id string) (*flight.Subscription, error) {
+	acc, err := account(ctx)
+	if err == nil {
+		err = checkID(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := masked(m.r.cfg.DB.ResumeSubscription(ctx, acc, id, m.r.lookups.now()))
+	if err == nil {
+		m.deliver(ctx) // one whose flight was found meanwhile hears of it at once
+	}
+	return s, err
+}
+
+// deliver wakes the deliveries. What is written is written, so a failure is
+// ours alone: the sweep finds the event.
+func (m *mutations) deliver(ctx context.Context) {
+	if err := m.r.cfg.Client.Deliver(ctx); err != nil {
+		slog.WarnContext(ctx, "deliveries could not be woken; the sweep will", "error", err)
+	}
+}

@@ -1,0 +1,72 @@
+package graph
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/flightwire/flightwire/access"
+	"github.com/flightwire/flightwire/db"
+	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/jobs"
+)
+
+// ResolverConfig says what the use cases work with.
+type ResolverConfig struct {
+	DB     *db.DB
+	Intake *jobs.Intake
+	Client *jobs.Client
+	Clock  flight.Clock // the world's; zero: wall time
+
+	AllowPrivateWebhooks bool           // let webhooks go to private addresses
+	LegacyPrefix         string         // header names x-<prefix>-… are reserved; empty: none
+	CacheTTL             *time.Duration // world time; nil: by the flight's phase; 0: no cache
+	Process              string         // id of this process; live viewers are counted under it
+}
+
+// Resolver is the use cases. It is safe for concurrent use.
+type Resolver struct {
+	cfg     ResolverConfig
+	lookups *lookups
+	live    *hub
+}
+
+// New returns the use cases. [Resolver.Run] must run beside them.
+func New(c ResolverConfig) *Resolver {
+	now := func() flight.Time { return c.Clock.World(c.DB.Now()) }
+	return &Resolver{
+		cfg:     c,
+		lookups: newLookups(c.DB, c.Intake, now, c.CacheTTL),
+		live:    newHub(c.DB, now, c.Process),
+	}
+}
+
+// Query returns the reading use cases.
+func (r *Resolver) Query() QueryResolver { return &queries{r} }
+
+// Mutation returns the changing use cases.
+func (r *Resolver) Mutation() MutationResolver { return &mutations{r} }
+
+// Subscription returns the live use cases.
+func (r *Resolver) Subscription() SubscriptionResolver { return &streams{r} }
+
+// Run listens to the bell, for the cache and the live viewers, and keeps the
+// legs polled that are watched here, until ctx ends. Without it the cache hears
+// of other processes' news when its answers run out, and viewers at their next
+// look.
+func (r *Resolver) Run(ctx context.Context) {
+	var loops sync.WaitGroup
+	loops.Go(func() { r.listen(ctx) })
+	loops.Go(func() { r.live.keepPolled(ctx) })
+	loops.Wait()
+}
+
+// account returns whose request it is. CodeMissingAPIKey when nobody was
+// authenticated.
+func account(ctx context.Context) (string, error) {
+	id, ok := access.From(ctx)
+	if !ok {
+		return "", flight.Errorf(flight.CodeMissingAPIKey, "Send an API key in the x-api-key header, or as Authorization: Bearer <key>.")
+	}
+	return id.Account, nil
+}

@@ -1,0 +1,282 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/flightwire/flightwire/access"
+	"github.com/flightwire/flightwire/flight"
+)
+
+// The protocol graphql-transport-ws and its close codes, from
+// github.com/enisdenjo/graphql-ws, PROTOCOL.md.
+const (
+	subprotocol = "graphql-transport-ws"
+
+	closeBadRequest   websocket.StatusCode = 4400
+	closeUnauthorized websocket.StatusCode = 4401
+	closeForbidden    websocket.StatusCode = 4403
+	closeSubprotocol  websocket.StatusCode = 4406
+	closeInitTimeout  websocket.StatusCode = 4408
+	closeDuplicate    websocket.StatusCode = 4409
+	closeManyInits    websocket.StatusCode = 4429
+)
+
+// message is a message of the protocol, in either direction.
+type message struct {
+	ID      string          `json:"id,omitempty"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// socket is one websocket. Its reader is the goroutine of the request; each
+// operation has a goroutine of its own.
+type socket struct {
+	h      *handler
+	conn   *websocket.Conn
+	header http.Header
+	ctx    context.Context // of the operations; knows the account from the ack on; the reader's
+	ready  bool            // acknowledged; the reader's
+	work   sync.WaitGroup
+
+	mu         sync.Mutex
+	operations map[string]*operation
+}
+
+// operation is one that runs on a socket.
+type operation struct {
+	id     string
+	cancel context.CancelFunc
+}
+
+// serveSocket serves a websocket until it ends. Any origin may connect: what
+// counts is the key, which a browser does not add by itself as it does a cookie.
+func (h *handler) serveSocket(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
+	if err != nil { // it has been answered
+		return
+	}
+	ctx, end := context.WithCancel(r.Context())
+	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, operations: make(map[string]*operation)}
+	defer s.work.Wait()
+	defer end()
+	defer func() { _ = conn.CloseNow() }()
+	if conn.Subprotocol() != subprotocol {
+		s.close(closeSubprotocol, "Subprotocol not acceptable: use "+subprotocol)
+		return
+	}
+	conn.SetReadLimit(h.MaxBody)
+	late := time.AfterFunc(h.InitTimeout, func() { s.close(closeInitTimeout, "Connection initialisation timeout") })
+	defer late.Stop()
+	defer context.AfterFunc(h.Context, func() { s.close(websocket.StatusGoingAway, "The server stops: connect again") })()
+	ping := s.keepAlive(ctx)
+	defer ping.Stop()
+	for {
+		// A dead peer is found by pings, which then close the connection.
+		_, text, err := conn.Read(context.Background())
+		if err != nil {
+			return
+		}
+		var m message
+		if json.Unmarshal(text, &m) != nil {
+			s.close(closeBadRequest, "Invalid message")
+			return
+		}
+		if !s.handle(m, late) {
+			return
+		}
+	}
+}
+
+func (s *socket) close(code websocket.StatusCode, reason string) { _ = s.conn.Close(code, reason) }
+
+// keepAlive pings now and then, by a timer and not by a goroutine that waits:
+// there may be very many sockets.
+func (s *socket) keepAlive(ctx context.Context) *time.Timer {
+	var timer *time.Timer
+	armed := make(chan struct{})
+	timer = time.AfterFunc(s.h.PingInterval, func() {
+		<-armed
+		ctx, cancel := context.WithTimeout(ctx, s.h.WriteTimeout)
+		defer cancel()
+		if s.conn.Ping(ctx) != nil {
+			_ = s.conn.CloseNow()
+			return
+		}
+		timer.Reset(s.h.PingInterval)
+	})
+	close(armed)
+	return timer
+}
+
+// send writes a message. A client that does not take it in time is cut off, or
+// it would hold the operation and everything behind it for ever.
+func (s *socket) send(m message) bool {
+	text, err := json.Marshal(m)
+	if err != nil {
+		slog.ErrorContext(s.ctx, "a websocket message could not be encoded", "error", err)
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.h.WriteTimeout)
+	defer cancel()
+	if s.conn.Write(ctx, websocket.MessageText, text) != nil {
+		_ = s.conn.CloseNow()
+		return false
+	}
+	return true
+}
+
+// handle does what a message asks for; false when the connection is over.
+func (s *socket) handle(m message, late *time.Timer) bool {
+	switch m.Type {
+	case "connection_init":
+		if s.ready {
+			s.close(closeManyInits, "Too many initialisation requests")
+			return false
+		}
+		return s.init(m.Payload, late)
+	case "ping":
+		return s.send(message{Type: "pong", Payload: m.Payload})
+	case "pong":
+		return true
+	case "subscribe":
+		return s.subscribe(m)
+	case "complete":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if op := s.operations[m.ID]; op != nil {
+			delete(s.operations, m.ID)
+			op.cancel()
+		}
+		return true
+	}
+	s.close(closeBadRequest, "Invalid message type")
+	return false
+}
+
+// init authenticates the connection, unless its request brought a key already,
+// and acknowledges it.
+func (s *socket) init(payload json.RawMessage, late *time.Timer) bool {
+	if _, known := access.From(s.ctx); !known {
+		id, err := s.h.Auth.Authenticate(s.ctx, presented(payload))
+		switch flight.CodeOf(err) {
+		case "":
+			s.ctx = access.With(s.ctx, id)
+		case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey:
+			s.close(closeForbidden, "Forbidden: send a valid API key as x-api-key")
+			return false
+		default:
+			slog.ErrorContext(s.ctx, "a websocket could not be authenticated", "error", err)
+			s.close(websocket.StatusTryAgainLater, "Try again later")
+			return false
+		}
+	}
+	if !late.Stop() { // the close is on its way
+		return false
+	}
+	s.ready = true
+	return s.send(message{Type: "connection_ack"})
+}
+
+// presented returns the key in the payload of connection_init, named as the
+// headers are, in any case.
+func presented(payload json.RawMessage) string {
+	var values map[string]any
+	if json.Unmarshal(payload, &values) != nil {
+		return ""
+	}
+	r := http.Request{Header: make(http.Header)}
+	for name, v := range values {
+		if text, ok := v.(string); ok {
+			r.Header.Set(name, text)
+		}
+	}
+	return access.Presented(&r)
+}
+
+// subscribe starts an operation.
+func (s *socket) subscribe(m message) bool {
+	if !s.ready {
+		s.close(closeUnauthorized, "Unauthorized")
+		return false
+	}
+	var p params
+	if m.ID == "" || !decode(m.Payload, &p) {
+		s.close(closeBadRequest, "Invalid message")
+		return false
+	}
+	ctx, cancel := context.WithCancel(graphql.StartOperationTrace(s.ctx))
+	op := &operation{m.ID, cancel}
+	s.mu.Lock()
+	_, twice := s.operations[m.ID]
+	full := len(s.operations) >= s.h.MaxOperations
+	if !twice && !full {
+		s.operations[m.ID] = op
+	}
+	s.mu.Unlock()
+	switch {
+	case twice:
+		cancel()
+		s.close(closeDuplicate, "Subscriber already exists")
+		return false
+	case full:
+		cancel()
+		return s.fail(op, gqlerror.List{{
+			Message:    "Too many operations at once on this connection. Complete some, or open another connection.",
+			Extensions: map[string]any{"code": "TOO_MANY_OPERATIONS"},
+		}})
+	}
+	s.work.Go(func() {
+		defer cancel()
+		s.run(ctx, op, p.raw(s.header))
+	})
+	return true
+}
+
+// run executes an operation to its end.
+func (s *socket) run(ctx context.Context, op *operation, raw *graphql.RawParams) {
+	errs := s.results(ctx, op, raw)
+	s.mu.Lock()
+	running := s.operations[op.id] == op
+	if running {
+		delete(s.operations, op.id)
+	}
+	s.mu.Unlock()
+	switch {
+	case !running || ctx.Err() != nil: // the client has completed it, or left
+	case errs != nil:
+		s.fail(op, errs)
+	default:
+		s.send(message{ID: op.id, Type: "complete"})
+	}
+}
+
+// results sends what an operation gives, and returns why it was not executed.
+func (s *socket) results(ctx context.Context, op *operation, raw *graphql.RawParams) gqlerror.List {
+	oc, errs := s.h.exec.CreateOperationContext(ctx, raw)
+	if errs != nil {
+		return s.h.exec.DispatchError(graphql.WithOperationContext(ctx, oc), errs).Errors
+	}
+	s.h.each(ctx, oc, func(resp *graphql.Response) bool {
+		return s.send(message{ID: op.id, Type: "next", Payload: encode(ctx, resp)})
+	})
+	return nil
+}
+
+// fail ends an operation that was not executed.
+func (s *socket) fail(op *operation, errs gqlerror.List) bool {
+	payload, err := json.Marshal(errs[:min(len(errs), maxErrors)])
+	if err != nil {
+		slog.ErrorContext(s.ctx, "GraphQL errors could not be encoded", "error", err)
+		return false
+	}
+	return s.send(message{ID: op.id, Type: "error", Payload: payload})
+}

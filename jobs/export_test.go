@@ -1,0 +1,9 @@
+package jobs
+
+import "time"
+
+// SetLeaseMargin shortens the lease of deliveries: the time-out and margin.
+func (c *WorkerConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = margin }
+
+// SetLeaseMargin shortens the lease of polls: the time-out and margin.
+func (c *IntakeConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = margin }

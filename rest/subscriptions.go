@@ -1,0 +1,148 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/graph"
+)
+
+// createSubscription answers POST /v1/subscriptions, with the whole secret.
+func (a *api) createSubscription(ctx context.Context, r *http.Request) (answer, error) {
+	body, err := readObject(r)
+	if err != nil {
+		return answer{}, err
+	}
+	in := createInput(body)
+	if len(*body.faults) > 0 {
+		checkLeg(body.faults, in.LegInput)
+		return answer{}, body.faults.Err()
+	}
+	return subscription(http.StatusCreated)(a.mutation.CreateSubscription(ctx, in))
+}
+
+// createInput reads the contract's CreateSubscriptionDto.
+func createInput(o *object) graph.CreateSubscriptionInput {
+	o.require("carrier", "flightNumber", "date", "webhookUrl")
+	in := graph.CreateSubscriptionInput{
+		LegInput: graph.LegInput{
+			Carrier: o.text("carrier"), FlightNumber: o.text("flightNumber"), Date: o.text("date"),
+			Origin: o.text("origin"), Destination: o.text("destination"), FlightID: o.text("flightId"),
+		},
+		WebhookURL:            o.text("webhookUrl"),
+		Secret:                secret(o),
+		Events:                changeTypes(o),
+		DelayThresholdMinutes: o.integer("delayThresholdMinutes"),
+		Headers:               o.stringMap("headers"),
+		Metadata:              o.object("metadata"),
+	}
+	o.unknown()
+	return in
+}
+
+// secret takes the client's own secret. The resolver makes one where it is
+// empty, which a client that sends an empty one does not expect.
+func secret(o *object) string {
+	if string(o.values["secret"]) == `""` {
+		o.fault("secret", "must not be empty; leave it out to have one made")
+	}
+	return o.text("secret")
+}
+
+// changeTypes takes the events filter; nil when there is none.
+func changeTypes(o *object) []flight.ChangeType {
+	names := o.strings("events")
+	if names == nil {
+		return nil
+	}
+	types := make([]flight.ChangeType, len(names))
+	for i, name := range names {
+		types[i] = flight.ChangeType(name)
+	}
+	return types
+}
+
+// listSubscriptions answers GET /v1/subscriptions, newest first.
+func (a *api) listSubscriptions(ctx context.Context, r *http.Request) (answer, error) {
+	q := newQuery(r)
+	filter := graph.SubscriptionFilter{
+		Status:  flight.Status(q.text("status")),
+		Carrier: q.text("carrier"), FlightNumber: q.text("flightNumber"), Date: q.text("date"),
+	}
+	offset, limit := q.number("offset", 0), q.number("limit", defaultLimit)
+	if err := q.faults.Err(); err != nil {
+		return answer{}, err
+	}
+	page, err := a.query.Subscriptions(ctx, &filter, offset, limit)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{http.StatusOK, pageBody(page)}, nil
+}
+
+// defaultLimit is how long a page of subscriptions is when nobody says.
+const defaultLimit = 50
+
+// getSubscription answers GET /v1/subscriptions/{id}, secret masked.
+func (a *api) getSubscription(ctx context.Context, r *http.Request) (answer, error) {
+	return subscription(http.StatusOK)(a.query.Subscription(ctx, r.PathValue("id")))
+}
+
+// deleteSubscription answers DELETE /v1/subscriptions/{id}.
+func (a *api) deleteSubscription(ctx context.Context, r *http.Request) (answer, error) {
+	_, err := a.mutation.DeleteSubscription(ctx, r.PathValue("id"))
+	return answer{status: http.StatusNoContent}, err
+}
+
+// pauseSubscription answers POST /v1/subscriptions/{id}/pause.
+func (a *api) pauseSubscription(ctx context.Context, r *http.Request) (answer, error) {
+	return subscription(http.StatusCreated)(a.mutation.PauseSubscription(ctx, r.PathValue("id")))
+}
+
+// resumeSubscription answers POST /v1/subscriptions/{id}/resume.
+func (a *api) resumeSubscription(ctx context.Context, r *http.Request) (answer, error) {
+	return subscription(http.StatusCreated)(a.mutation.ResumeSubscription(ctx, r.PathValue("id")))
+}
+
+// subscription answers with one subscription under a status.
+func subscription(status int) func(*flight.Subscription, error) (answer, error) {
+	return func(s *flight.Subscription, err error) (answer, error) {
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{status, subscriptionBody(s)}, nil
+	}
+}
+
+// subscriptionBody encodes a subscription. Its metadata comes last, because
+// the encoder would not leave the bytes of it as they are.
+func subscriptionBody(s *flight.Subscription) []byte {
+	plain := *s
+	plain.Metadata = nil
+	b := encode(plain)
+	if len(s.Metadata) == 0 {
+		return b
+	}
+	b = append(b[:len(b)-1], `,"metadata":`...)
+	b = append(b, s.Metadata...)
+	return append(b, '}')
+}
+
+// pageBody encodes a page of subscriptions.
+func pageBody(p *graph.SubscriptionPage) []byte {
+	b := encode(struct {
+		Count  int `json:"count"`
+		Total  int `json:"total"`
+		Offset int `json:"offset"`
+		Limit  int `json:"limit"`
+	}{p.Count, p.Total, p.Offset, p.Limit})
+	b = append(b[:len(b)-1], `,"data":[`...)
+	for i, s := range p.Data {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, subscriptionBody(s)...)
+	}
+	return append(b, "]}"...)
+}
