@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/flightwire/flightwire/db"
+	"github.com/flightwire/flightwire/jobs"
 )
 
 // front is what every request meets first: the operator's addresses, which
@@ -52,6 +53,7 @@ func newFront() *front {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(f.requests, f.seconds, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
+	registry.MustRegister(jobs.Collectors()...)
 	f.ops.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
 	})

@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
+	step = armed(os.Getenv("FLIGHTWIRE_FAILPOINT_FILE"), step)
 	os.Exit(realMain(os.Args[1:], os.Stdout, os.Stderr, step))
 }
 

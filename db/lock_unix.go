@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 )
 
@@ -24,5 +25,5 @@ func lockDir(dir string) (unlock func() error, err error) {
 		}
 		return nil, fmt.Errorf("lock the data folder: %w", err)
 	}
-	return f.Close, nil
+	return sync.OnceValue(f.Close), nil // a second Close is no error
 }

@@ -28,7 +28,7 @@ func (db *DB) provider() (*goose.Provider, error) {
 	if db.kind == sqliteKind {
 		return goose.NewProvider(goose.DialectSQLite3, db.write.DB, dir)
 	}
-	locker, err := lock.NewPostgresSessionLocker() // one process migrates, the others wait
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // one process migrates, the others wait, up to 300 times 1 s
 	if err != nil {
 		return nil, err
 	}

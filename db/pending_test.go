@@ -70,14 +70,14 @@ func TestPendingIsFound(t *testing.T) {
 func TestPendingsBecomeOneLeg(t *testing.T) {
 	each(t, func(r *rig) {
 		known := r.found(r.say(legOf(flight.Key{Carrier: "BA", Number: "1", Date: key.Date}, "LHR", "JFK", "9")).IDs[0])
-		any, jfk, byID, never := r.pending(), r.pending(origin("JFK")), r.pending(func(n *db.NewSubscription) { n.Selector.FlightID = "1" }), r.pending(origin("XXX"))
+		first, jfk, byID, never := r.pending(), r.pending(origin("JFK")), r.pending(func(n *db.NewSubscription) { n.Selector.FlightID = "1" }), r.pending(origin("XXX"))
 		same := r.pending(origin("JFK"))
 		r.deliver()
 		if n := r.count(`SELECT count(*) FROM flights WHERE NOT resolved`); n != 4 {
 			r.Errorf("%d searches for 4 selectors", n)
 		}
 		got := r.say(leg(), second())
-		for _, s := range []*flight.Subscription{any, jfk, byID, same} {
+		for _, s := range []*flight.Subscription{first, jfk, byID, same} {
 			r.same("events", r.log(s.ID), []string{"1 subscription.created delivered", "2 subscription.activated pending"})
 		}
 		r.same("legs", r.strings(`SELECT DISTINCT flight_id FROM subscriptions WHERE status = 'active' AND id <> $1`, known.ID), got.IDs[:1])
@@ -88,11 +88,11 @@ func TestPendingsBecomeOneLeg(t *testing.T) {
 			r.Errorf("%d searches go on, want 1", at)
 		}
 		// One that begins to look while the leg stands is found by the next answer.
-		late := r.pending(origin("LHR"))
+		later := r.pending(origin("LHR"))
 		r.deliver()
 		r.say(leg(), second())
-		r.same("late", r.told(late.ID), []string{"subscription.activated"})
-		if id := r.strings(`SELECT flight_id FROM subscriptions WHERE id = $1`, late.ID); id[0] != got.IDs[1] {
+		r.same("later", r.told(later.ID), []string{"subscription.activated"})
+		if id := r.strings(`SELECT flight_id FROM subscriptions WHERE id = $1`, later.ID); id[0] != got.IDs[1] {
 			r.Error("it is on the wrong leg")
 		}
 		r.sound()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
@@ -17,7 +18,8 @@ type PollClaim struct {
 }
 
 // ClaimPolls claims up to limit legs whose poll is due at the world time now,
-// the longest due first. A claim that is neither finished nor confirmed before
+// the longest due first. A leg that nobody watches any more loses its plan
+// instead. A claim that is neither finished nor confirmed before
 // its lease runs out may be taken by anyone.
 func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease time.Duration) ([]PollClaim, error) {
 	var claims []PollClaim
@@ -34,12 +36,23 @@ func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease 
 		if len(rows) == 0 {
 			return errNothing
 		}
-		claims = make([]PollClaim, len(rows))
 		ids := make([]string, len(rows))
-		token := newID("")
 		for i := range rows {
 			ids[i] = rows[i].ID
-			claims[i] = PollClaim{rows[i].ID, token, rows[i].key()}
+		}
+		// Nobody watches: the viewers have gone, or the last subscription was suspended.
+		var idle []string
+		err = tx.sel(ctx, &idle, `UPDATE flights SET next_poll_at = NULL, poll_reason = ''
+			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND NOT `+stillWatched("$2")+` RETURNING id`, idList(ids), At(wall))
+		if err != nil {
+			return err
+		}
+		ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(idle, id) })
+		token := newID("")
+		for i := range rows {
+			if slices.Contains(ids, rows[i].ID) {
+				claims = append(claims, PollClaim{rows[i].ID, token, rows[i].key()})
+			}
 		}
 		_, err = tx.exec(ctx, `UPDATE flights SET poll_token = $2, poll_lease_until = $3
 			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, idList(ids), token, At(wall.Add(lease)))

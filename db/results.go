@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
@@ -199,9 +200,15 @@ func (r *recorder) deliveryRow(res Result, next time.Time) deliveryRow {
 	a := res.Attempt
 	return deliveryRow{
 		ID: newID("dlv_"), SubscriptionID: a.SubscriptionID, EventID: a.EventID, EventType: a.EventType, Attempt: a.Number,
-		Status: res.Status, StatusCode: res.StatusCode, Error: res.Error, LatencyMS: res.Latency.Milliseconds(),
-		AttemptedAt: r.kind.moment(res.AttemptedAt), NextAttemptAt: r.kind.moment(next), ResponseBody: res.ResponseBody,
+		Status: res.Status, StatusCode: res.StatusCode, Error: storable(res.Error), LatencyMS: res.Latency.Milliseconds(),
+		AttemptedAt: r.kind.moment(res.AttemptedAt), NextAttemptAt: r.kind.moment(next), ResponseBody: storable(res.ResponseBody),
 	}
+}
+
+// storable is text that both databases take: what a receiver says may hold
+// anything, and one odd byte must not keep a group of results from the log.
+func storable(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // count reckons the counters and the head of one subscription.

@@ -42,7 +42,7 @@ func (db *DB) WorldClock(ctx context.Context, upstream string, want flight.Clock
 		return have, flight.Errorf(flight.CodeConflict, "this database holds a world of the upstream %s; use another database or data folder for %s", row.Upstream, upstream)
 	case want.Speed != 0 && want.Speed != have.Speed:
 		return have, flight.Errorf(flight.CodeConflict, "this database's world runs at speed %g; start without --speed, or with another database or data folder", have.Speed)
-	case !want.Epoch.IsZero() && !want.Epoch.Equal(have.Epoch):
+	case !want.Epoch.IsZero() && !At(want.Epoch).Std().Equal(have.Epoch):
 		return have, flight.Errorf(flight.CodeConflict, "this database's world began at %s; start without --start, or with another database or data folder", have.Epoch.Format("2006-01-02T15:04:05Z"))
 	}
 	return have, nil

@@ -29,7 +29,7 @@ func (c Clock) Wall(t Time) time.Time {
 		return t.Std()
 	}
 	ahead := float64(t-TimeOf(c.Epoch)) / c.Speed * float64(time.Millisecond)
-	return c.Start.Add(time.Duration(math.Ceil(ahead)))
+	return c.Start.Add(time.Duration(ahead))
 }
 
 // Until returns how much wall time passes from wall until the world shows t; 0

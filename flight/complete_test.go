@@ -109,6 +109,9 @@ func TestCompleteLeavesTheOriginal(t *testing.T) {
 	if got := string(with(s).Encode()); got != before {
 		t.Errorf("the original is now %s", got)
 	}
+	if c.Diverted == s.Diverted {
+		t.Error("both write to one diversion")
+	}
 	if string(c.Encode()) == before || c.Departure.Gate != "Z9" {
 		t.Error("the copy is encoded as the original was")
 	}

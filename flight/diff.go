@@ -145,12 +145,16 @@ func (f *textField) diff(changes []Change, prev, next *Snapshot) []Change {
 
 // diff compares the gate's time, and the runway's where next has no gate time.
 // Where a delay rests on the runway pair its times count as well, so that no
-// delay changes without a time that does.
+// delay changes without a time that does. A runway time that takes the place
+// of the gate's is new: it did not count before.
 func (f *timeField) diff(changes []Change, prev, next *Snapshot) []Change {
 	a, b := f.end(prev), f.end(next)
 	fromGate, fromRunway := f.kind(a)
 	toGate, toRunway := f.kind(b)
 	changes = f.compare(changes, "Gate", fromGate, toGate)
+	if fromGate != nil && toGate == nil && !a.delayOnRunway() {
+		fromRunway = nil
+	}
 	if toGate == nil || a.delayOnRunway() || b.delayOnRunway() {
 		changes = f.compare(changes, "Runway", fromRunway, toRunway)
 	}

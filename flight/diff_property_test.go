@@ -3,6 +3,7 @@ package flight_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +130,11 @@ func TestChangesAppliedGiveTheNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prev, next := pair(t)
 		known := fieldsOf(prev)
+		for path := range known {
+			if unwatched(path, prev) && !unwatched(path, next) && gateOf(path, next) == nil {
+				known[path] = "" // a runway time that did not count, and takes the gate's place
+			}
+		}
 		for _, c := range flight.Diff(prev, next) {
 			known.apply(t, c)
 		}
@@ -214,24 +220,25 @@ func (f fields) apply(t *rapid.T, c flight.Change) {
 // unwatched reports whether path is a runway time that counts for nothing: the
 // gate's is known, and the delay rests on the gate pair or is unknown.
 func unwatched(path string, s *flight.Snapshot) bool {
-	var end, kind string
-	for _, e := range []string{"departure", "arrival"} {
-		for _, k := range []string{"scheduled", "estimated", "actual"} {
-			if path == e+".times."+k+"Runway" {
-				end, kind = e, k
-			}
-		}
-	}
-	if end == "" {
+	gate := gateOf(path, s)
+	if gate == nil {
 		return false
 	}
-	e := &s.Departure
-	if end == "arrival" {
-		e = &s.Arrival
+	t := &s.Departure.Times
+	if strings.HasPrefix(path, "arrival") {
+		t = &s.Arrival.Times
 	}
-	t := &e.Times
-	gate := map[string]*flight.FlightTime{"scheduled": t.ScheduledGate, "estimated": t.EstimatedGate, "actual": t.ActualGate}[kind]
-	onGate := t.ScheduledGate != nil && (t.EstimatedGate != nil || t.ActualGate != nil)
+	gatePair := t.ScheduledGate != nil && (t.EstimatedGate != nil || t.ActualGate != nil)
 	_, known := t.Delay()
-	return gate != nil && (onGate || !known)
+	return gatePair || !known
+}
+
+// gateOf returns the gate time beside the runway time at path, nil for other
+// paths.
+func gateOf(path string, s *flight.Snapshot) *flight.FlightTime {
+	d, a := &s.Departure.Times, &s.Arrival.Times
+	return map[string]*flight.FlightTime{
+		"departure.times.scheduledRunway": d.ScheduledGate, "departure.times.estimatedRunway": d.EstimatedGate, "departure.times.actualRunway": d.ActualGate,
+		"arrival.times.scheduledRunway": a.ScheduledGate, "arrival.times.estimatedRunway": a.EstimatedGate, "arrival.times.actualRunway": a.ActualGate,
+	}[path]
 }

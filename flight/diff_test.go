@@ -109,7 +109,10 @@ func TestDiffTimes(t *testing.T) {
 			{k.path + " runway alone", set(nil, k.at), set(nil, later), change("Runway", a, b, moved, "65")},
 			{k.path + " runway beside the gate", set(k.at, k.at), set(k.at, later), nil},
 			{k.path + " gate after runway", set(nil, k.at), set(k.at, k.at), change("Gate", "null", a, k.noun+" set to "+k.clock, "")},
-			{k.path + " gate withdrawn, runway stays", set(k.at, later), set(nil, later), change("Gate", a, "null", k.noun+" "+k.clock+" withdrawn", "")},
+			{k.path + " runway takes the gate's place", set(k.at, later), set(nil, later), append(
+				change("Gate", a, "null", k.noun+" "+k.clock+" withdrawn", ""),
+				change("Runway", "null", b, k.noun+" set to "+later.Local[11:16]+" "+later.Timezone, "")...)},
+			{k.path + " both withdrawn is told once", set(k.at, later), set(nil, nil), change("Gate", a, "null", k.noun+" "+k.clock+" withdrawn", "")},
 		})
 	}
 }
@@ -254,6 +257,8 @@ func TestDiffDelay(t *testing.T) {
 		{"the delay rests on the runway pair: its schedule counts beside the gate's", base(runwayPair(0)), base(runwayPair(5)), []string{
 			`{"type":"departure.scheduled.changed","path":"departure.times.scheduledRunway","from":"2026-03-10T22:15:00.000Z","to":"2026-03-10T22:20:00.000Z","message":"Scheduled departure changed from 18:15 EDT to 18:20 EDT (5 min later)","deltaMinutes":5}`,
 			`{"type":"delay.decreased","path":"departure.delayMinutes","from":10,"to":5,"message":"Departure is now 5 min late (was 10 min late)","deltaMinutes":-5}`}},
+		{"and so it does when it goes, and the delay with it", base(runwayPair(0)), base(runwayPair(0), func(s *flight.Snapshot) { s.Departure.Times.ScheduledRunway = nil }), []string{
+			`{"type":"departure.scheduled.changed","path":"departure.times.scheduledRunway","from":"2026-03-10T22:15:00.000Z","to":null,"message":"Scheduled departure 18:15 EDT withdrawn"}`}},
 	})
 }
 

@@ -107,6 +107,10 @@ func TestNextWakesForTheEnd(t *testing.T) {
 	if spread.At == p.At {
 		t.Error("every flight of a date is looked at in one second")
 	}
+	fixed := flight.Schedule{Fixed: 6 * time.Hour}
+	if p := fixed.Next(cancelled, plus(end, -2*time.Hour)); p.At != plus(end, 4*time.Hour) {
+		t.Errorf("a fixed interval is not kept: %v", p)
+	}
 	if p := even.Next(cancelled, plus(end, time.Hour)); p.At != plus(end, 7*time.Hour) {
 		t.Errorf("past the end: %v", p)
 	}

@@ -14,4 +14,4 @@
 // error says anything of its cause that [flight.Error] does not say.
 package graph
 
-//go:generate go tool gqlgen generate --config ../gqlgen.yml
+//go:generate go tool gqlgen generate

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/maypok86/otter/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -78,6 +79,7 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.SetParserTokenLimit(c.MaxTokens)
 	exec.SetQueryCache(newDocumentCache())
 	exec.Use(readableSchema{})
+	exec.Use(oneStream{})
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
 	return &handler{c, exec}
 }
@@ -121,6 +123,28 @@ func (readableSchema) Validate(graphql.ExecutableSchema) error { return nil }
 func (readableSchema) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
 	op.DisableIntrospection = false
 	return nil
+}
+
+// oneStream refuses subscriptions to two streams, or, by @skip, to none, of
+// which the validator sees only those of different fields.
+type oneStream struct{}
+
+// ExtensionName implements graphql.HandlerExtension.
+func (oneStream) ExtensionName() string { return "OneStream" }
+
+// Validate implements graphql.HandlerExtension.
+func (oneStream) Validate(graphql.ExecutableSchema) error { return nil }
+
+// MutateOperationContext implements graphql.OperationContextMutator.
+func (oneStream) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
+	if op.Operation.Operation != ast.Subscription ||
+		len(graphql.CollectFields(op, op.Operation.SelectionSet, []string{"Subscription"})) == 1 {
+		return nil
+	}
+	return &gqlerror.Error{
+		Message:    "A subscription must select exactly one stream. Send one operation for each.",
+		Extensions: map[string]any{"code": errcode.ValidationFailed},
+	}
 }
 
 // ServeHTTP answers one request, or serves a websocket until it ends.

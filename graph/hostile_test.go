@@ -58,6 +58,7 @@ func TestHostile(t *testing.T) {
 		{"schema aliases", aliases(60, `__schema { types { fields { args { type { name } } type { name } } } }`), "COST_LIMIT_EXCEEDED"},
 		{"deep introspection", `{ __schema { types { fields { type { fields { type { fields { type { name } } } } } } } } }`, "GRAPHQL_VALIDATION_FAILED"},
 		{"subscription aliases", aliases(8, `subscriptions(limit: 200) { data { `+strings.Repeat("id ", 20)+`} }`), "COST_LIMIT_EXCEEDED"},
+		{"two streams", `subscription { a: flightChanged(leg: {carrier:"AA",flightNumber:"1",date:"2026-01-01"}) { cursor } b: flightChanged(leg: {carrier:"AA",flightNumber:"1",date:"2026-01-01"}) { cursor } }`, "GRAPHQL_VALIDATION_FAILED"},
 		{"stream of nothing", `subscription { __typename }`, "GRAPHQL_VALIDATION_FAILED"},
 		{"long names", `{ ` + strings.Repeat("x", 20_000) + ` }`, "GRAPHQL_VALIDATION_FAILED"},
 	} {

@@ -12,13 +12,15 @@ const relisten = time.Second
 // listen hands every ring to the cache and the viewers until ctx ends. What
 // rang while nobody listened is made up for by doubting everything.
 func (r *Resolver) listen(ctx context.Context) {
-	for ctx.Err() == nil {
+	for deaf := false; ctx.Err() == nil; {
 		rings, err := r.cfg.Client.Rings(ctx)
 		if err != nil {
-			if ctx.Err() == nil {
+			if !deaf && ctx.Err() == nil { // once, not every second
 				slog.WarnContext(ctx, "the bell cannot be heard; it is tried again", "error", err)
 			}
+			deaf = true
 		} else {
+			deaf = false
 			r.lookups.doubtAll()
 			r.live.ringAll()
 			for ring := range rings {

@@ -159,7 +159,6 @@ func TestWatchedLegIsPolled(t *testing.T) {
 func TestLiveEnds(t *testing.T) {
 	g := sqliteRig(t, nil)
 	g.flight(aa100, false)
-	eventually(t, "the loops", func() bool { return g.r.lookups.doubted.Load() > 0 })
 	before := goleak.IgnoreCurrent()
 	ctx, stop := context.WithCancel(g.ctx)
 	var all []<-chan *FlightUpdate

@@ -125,6 +125,7 @@ func newRig(t *testing.T, m dbtest.Mode, change func(*ResolverConfig)) *rig {
 	done := make(chan struct{})
 	go func() { defer close(done); r.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-done })
+	eventually(t, "the bell is listened to", func() bool { return r.lookups.doubted.Load() > 0 })
 	g := &rig{t: t, db: m.DB, source: source, intake: intake, r: r}
 	g.ctx = access.With(t.Context(), access.Identity{Account: g.account("acme")})
 	return g

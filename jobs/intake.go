@@ -59,8 +59,7 @@ func NewIntake(c IntakeConfig) *Intake {
 func (in *Intake) World() flight.Time { return in.Clock.World(in.DB.Now()) }
 
 // Ask asks the upstream for a flight and returns what stands afterwards.
-// Callers that ask for the same flight at once, and polls of it, share one
-// call. Errors: CodeFlightNotFound and the upstream codes, or ctx's when ctx
+// Callers that ask for the same flight at once share one call. Errors: CodeFlightNotFound and the upstream codes, or ctx's when ctx
 // ends first.
 func (in *Intake) Ask(ctx context.Context, key flight.Key) (db.Standing, error) {
 	a, err := in.shared(ctx, key, nil)
@@ -77,7 +76,9 @@ type answer struct {
 }
 
 // shared joins the call for key that is under way, or makes it. The call goes
-// on when the caller who made it leaves, for the sake of the others.
+// on when the caller who made it leaves, for the sake of the others. Polls of
+// the legs of a flight share calls too, but not with look-ups: whoever asks for
+// a refresh is not to get what a poll asked for before.
 func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim) (answer, error) {
 	call := func() (got any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.Timeout+acceptTimeout)
@@ -85,8 +86,12 @@ func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClai
 		defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeInternal, Message: "Something went wrong."})
 		return in.ask(ctx, key, claim)
 	}
+	name := key.String()
+	if claim != nil {
+		name += " poll"
+	}
 	select {
-	case r := <-in.calls.DoChan(key.String(), call):
+	case r := <-in.calls.DoChan(name, call):
 		a, _ := r.Val.(answer)
 		return a, r.Err
 	case <-ctx.Done():
@@ -174,7 +179,7 @@ func (in *Intake) schedule() flight.Schedule {
 func (in *Intake) lease() time.Duration { return in.Timeout + in.leaseMargin }
 
 // poll does the work of one claim. Its call may be one that was under way for
-// a look-up, or for another leg of the flight.
+// another leg of the flight.
 func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 	ok, err := in.DB.ConfirmPoll(ctx, claim, in.lease())
 	if err != nil || !ok {
@@ -186,7 +191,7 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 	defer cancel()
 	switch flight.CodeOf(err) {
 	case "", flight.CodeFlightNotFound:
-		if a.Poll != nil && *a.Poll == claim {
+		if *a.Poll == claim {
 			return nil
 		}
 		a.Poll = &claim

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/flightwire/flightwire/flight"
 )
@@ -12,24 +11,29 @@ import (
 // What /metrics says of the work in the background. A result is "ok" or the
 // code of the error.
 var (
-	pollsDone = promauto.NewCounterVec(prometheus.CounterOpts{
+	pollsDone = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flightwire_polls_total", Help: "Polls of watched legs, by result.",
 	}, []string{"result"})
-	upstreamCalls = promauto.NewHistogramVec(prometheus.HistogramOpts{
+	upstreamCalls = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "flightwire_upstream_call_seconds", Help: "Calls to the upstream, look-ups and polls, by source and result.",
 		Buckets: []float64{.001, .01, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"source", "result"})
-	changesAccepted = promauto.NewCounter(prometheus.CounterOpts{
+	changesAccepted = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "flightwire_updates_total", Help: "New versions of legs that were accepted.",
 	})
-	attemptsMade = promauto.NewHistogramVec(prometheus.HistogramOpts{
+	attemptsMade = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "flightwire_delivery_attempt_seconds", Help: "Webhook attempts, by outcome.",
 		Buckets: []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10},
 	}, []string{"status"})
-	deliveriesUnderWay = promauto.NewGauge(prometheus.GaugeOpts{
+	deliveriesUnderWay = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "flightwire_deliveries_under_way", Help: "Webhook attempts that this process has claimed and not recorded.",
 	})
 )
+
+// Collectors returns what this package counts, for the process's registry.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{pollsDone, upstreamCalls, changesAccepted, attemptsMade, deliveriesUnderWay}
+}
 
 // result is the label of err.
 func result(err error) string {

@@ -3,17 +3,21 @@ package jobs_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/flightwire/flightwire/db"
@@ -24,7 +28,20 @@ import (
 	"github.com/flightwire/flightwire/jobs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // these tests wait more than they work
+	flag.Parse()
+	if !testing.Verbose() {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+		redis.SetLogger(silence{})
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// silence keeps what go-redis says of cut lines out of the tests' output.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
 
 // patience is how long a test waits for what has to happen.
 const patience = 30 * time.Second
@@ -280,6 +297,9 @@ func (r *rig) other(t *testing.T, change func(*setup)) *rig {
 		t.Cleanup(func() { _ = o.DB.Close() })
 	}
 	o.start(t, change)
+	if stop := o.stop; stop != nil && r.Config.URL != "" {
+		o.stop = func() { stop(); _ = o.DB.Close() }
+	}
 	return o
 }
 
@@ -320,13 +340,13 @@ func (r *rig) start(t *testing.T, change func(*setup)) {
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r.stop = sync.OnceFunc(func() {
+	r.stop = sync.OnceFunc(worker.Stop)
+	t.Cleanup(func() {
 		if s.Gate != nil {
 			s.Gate.open()
 		}
-		worker.Stop()
+		r.stop()
 	})
-	t.Cleanup(r.stop)
 }
 
 func (r *rig) account(t *testing.T) string {
@@ -450,7 +470,7 @@ func (r *rig) settled(t *testing.T) bool {
 // gate is a failpoint that holds whoever comes first until it is opened.
 type gate struct {
 	step   string
-	once   sync.Once
+	taken  atomic.Bool
 	freed  sync.Once
 	held   chan struct{} // closed when somebody is held
 	opened chan struct{}
@@ -461,11 +481,9 @@ func newGate(step string) *gate {
 }
 
 func (g *gate) pass(step string) {
-	if step == g.step {
-		g.once.Do(func() {
-			close(g.held)
-			<-g.opened
-		})
+	if step == g.step && !g.taken.Swap(true) {
+		close(g.held)
+		<-g.opened
 	}
 }
 

@@ -5,9 +5,11 @@
 // It promises that routes.go is the whole surface; that every answer carries
 // x-request-id; that every failure, also of a path or a method that does not
 // exist, has the one error body that errors.go makes, and says nothing of a
-// cause of ours; that malformed input is answered with every fault at once
-// under the contract's names; and that a cached look-up writes bytes that were
-// encoded before, with no more work around them than the check of the key.
+// cause of ours; that faults of an input have the contract's names and come
+// all at once (what only a resolver can judge, such as a webhook URL, comes
+// once the form of the input is right); and that a cached look-up writes bytes
+// that were encoded before, with no more work around them than the check of
+// the key.
 //
 // What the contract and its decisions leave open is decided like this. Query
 // parameters that are not documented are ignored, documented ones may stand
@@ -17,6 +19,6 @@
 // takes every selector that its flight takes. A body that is not sent as
 // application/json is an invalid request (400), not a 415; where none is
 // documented, none is read. An upstream that does not say when it is back is
-// to be tried again after ten seconds. A path is what the table says: one with a
-// trailing slash, an empty segment or dots is not found, nor redirected.
+// to be tried again after ten seconds. A path is what the table says: one with
+// a trailing slash, an empty segment or dots is neither found nor redirected.
 package rest

@@ -1,0 +1,361 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Every step between a poll and a recorded delivery, in the order in which
+// they are passed. The service is killed at each.
+var steps = []string{
+	"poll.claimed",          // the claim is committed, no task yet
+	"poll.enqueued",         // the task is in Redis
+	"poll.begun",            // a worker has it
+	"poll.asked",            // the upstream has answered
+	"commit.accept",         // the update and its events are written, not committed
+	"poll.accepted",         // committed, the bell not rung
+	"poll.announced",        // rung, the delivery not woken
+	"commit.claim events",   // an event is claimed, not committed
+	"deliver.claimed",       // committed, not sent
+	"deliver.sent",          // sent, not recorded
+	"commit.record results", // recorded, not committed
+	"deliver.recorded",      // committed
+}
+
+// sentBeforeDeath are the steps at which an attempt was under way, so that the
+// log must say that it was interrupted.
+var sentBeforeDeath = []string{"deliver.claimed", "deliver.sent", "commit.record results"}
+
+// Bounds of the decisions: what a dead process had claimed is taken up again
+// within the delivery time-out and 5 seconds, or 10 seconds for a poll. A
+// process needs some time to start besides, more so under the race detector.
+const (
+	testDeliveryTimeout = time.Second
+	startAllowance      = 5 * time.Second
+	takeUpBound         = 10*time.Second + testDeliveryTimeout + 5*time.Second + startAllowance
+)
+
+// provider is a Cirium server whose flight changes when the test says so.
+type provider struct {
+	*httptest.Server
+	mu      sync.Mutex
+	gate    string
+	onServe func() // called before the next answer is written
+}
+
+func newProvider(t *testing.T) *provider {
+	p := &provider{gate: "G0"}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.onServe != nil {
+			p.onServe()
+			p.onServe = nil
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(p.answer())
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// answer is a by-flight answer: AA100 leaves New York tomorrow.
+func (p *provider) answer() map[string]any {
+	local := flightDate() + "T18:00:00.000"
+	dep, _ := time.ParseInLocation("2006-01-02T15:04:05.000", local, newYork)
+	at := func(t time.Time, zone *time.Location) map[string]any {
+		return map[string]any{"dateLocal": t.In(zone).Format("2006-01-02T15:04:05.000"), "dateUtc": t.UTC().Format("2006-01-02T15:04:05.000Z")}
+	}
+	arr := dep.Add(7 * time.Hour)
+	return map[string]any{
+		"appendix": map[string]any{},
+		"flightStatuses": []any{map[string]any{
+			"flightId": 1, "carrierFsCode": "AA", "flightNumber": "100", "departureAirportFsCode": "JFK", "arrivalAirportFsCode": "LHR",
+			"departureDate": at(dep, newYork), "arrivalDate": at(arr, time.UTC), "status": "S",
+			"operationalTimes": map[string]any{"scheduledGateDeparture": at(dep, newYork), "scheduledGateArrival": at(arr, time.UTC)},
+			"airportResources": map[string]any{"departureGate": p.gate},
+		}},
+	}
+}
+
+var newYork = func() *time.Location {
+	l, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		panic(err)
+	}
+	return l
+}()
+
+// flightDate is tomorrow in New York: the flight is ahead as long as a test runs.
+func flightDate() string { return time.Now().In(newYork).AddDate(0, 0, 1).Format(time.DateOnly) }
+
+// change moves the gate. With the answer that first says so, then is called.
+func (p *provider) change(gate string, then func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gate, p.onServe = gate, then
+}
+
+func killEnv(p *provider) []string {
+	return []string{
+		"FLIGHTWIRE_UPSTREAM=cirium", "CIRIUM_BASE_URL=" + p.URL, "CIRIUM_APP_ID=id", "CIRIUM_APP_KEY=key",
+		"FLIGHTWIRE_POLL_EVERY=1s", "FLIGHTWIRE_DELIVERY_TIMEOUT=" + testDeliveryTimeout.String(), "FLIGHTWIRE_RETRY_BASE=1s",
+	}
+}
+
+// subscribeAA100 subscribes and waits until the first event has been heard.
+func subscribeAA100(t *testing.T, p *service, e *ear) (id string) {
+	t.Helper()
+	var sub struct{ ID, Secret string }
+	if status := p.do("POST", "/v1/subscriptions", map[string]any{
+		"carrier": "AA", "flightNumber": "100", "date": flightDate(), "webhookUrl": e.URL,
+	}, &sub); status != http.StatusCreated {
+		t.Fatalf("subscribing answered %d", status)
+	}
+	e.mu.Lock()
+	e.secrets[sub.ID] = sub.Secret
+	e.mu.Unlock()
+	e.wait(t, "the first event", time.Now().Add(takeUpBound), func() bool { return len(e.events[sub.ID]) == 1 })
+	return sub.ID
+}
+
+// wait returns when cond, called under the lock, holds.
+func (e *ear) wait(t *testing.T, what string, deadline time.Time, cond func() bool) {
+	t.Helper()
+	timeout := time.NewTimer(time.Until(deadline))
+	defer timeout.Stop()
+	for {
+		e.mu.Lock()
+		ok := cond()
+		e.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-e.arrived:
+		case <-timeout.C:
+			t.Fatalf("%s did not come in time", what)
+		}
+	}
+}
+
+// gates returns the gates that a subscriber was told of, in order.
+func gates(events []heard) []string {
+	var out []string
+	for _, h := range events {
+		for _, c := range h.Changes {
+			if c.Type == "departure.gate.changed" {
+				out = append(out, fmt.Sprint(c.To))
+			}
+		}
+	}
+	return out
+}
+
+// TestKill kills the process at every step with kill -9 while a change goes
+// from the upstream to the subscriber, starts it again, and expects the change
+// under one id with one body, in time, and the log to tell what happened.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	eachMode(t, func(t *testing.T, m mode) {
+		t.Parallel()
+		upstream, ear := newProvider(t), newEar(t)
+		p := m.serve(t, killEnv(upstream)...)
+		sub := subscribeAA100(t, p, ear)
+		want := []string{}
+		for i, step := range steps {
+			gate := fmt.Sprintf("K%d", i)
+			p.breakAt(t, upstream, gate, step, "kill")
+			if code := p.Wait(); code != -1 {
+				t.Fatalf("the process was to be killed at %s and ended with exit code %d", step, code)
+			}
+			p = m.serve(t, killEnv(upstream)...)
+			ear.wait(t, "the change after the kill at "+step, time.Now().Add(takeUpBound), func() bool {
+				return slices.Contains(gates(ear.events[sub]), gate)
+			})
+			want = append(want, gate)
+		}
+		settle(t, p, sub, len(steps)+1)
+		p.stop()
+		if got := gates(ear.events[sub]); !slices.Equal(got, want) {
+			t.Errorf("heard of gates %v, want %v", got, want)
+		}
+		for _, f := range ear.faults {
+			t.Error(f)
+		}
+		checkLog(t, m, sub, ear, len(sentBeforeDeath))
+	})
+}
+
+// breakAt arms a failpoint and changes the gate. A step that follows the
+// upstream's answer is armed with that answer, so that it is reached with the
+// change in hand.
+func (p *service) breakAt(t *testing.T, upstream *provider, gate, step, action string) {
+	t.Helper()
+	if slices.Contains(steps[:3], step) {
+		p.arm(step, action)
+		upstream.change(gate, nil)
+		return
+	}
+	upstream.change(gate, func() { p.arm(step, action) })
+}
+
+// settle waits until the service has recorded that all was delivered.
+func settle(t *testing.T, p *service, sub string, delivered int) {
+	t.Helper()
+	var s struct{ DeliveredCount, FailedCount int }
+	for deadline := time.Now().Add(takeUpBound); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if p.do("GET", "/v1/subscriptions/"+sub, nil, &s); s.DeliveredCount >= delivered {
+			break
+		}
+	}
+	if s.DeliveredCount != delivered || s.FailedCount != 0 {
+		t.Errorf("%d delivered and %d failed, want %d and 0", s.DeliveredCount, s.FailedCount, delivered)
+	}
+}
+
+// checkLog holds the event log and the attempt log against what was received.
+func checkLog(t *testing.T, m mode, sub string, e *ear, interrupted int) {
+	t.Helper()
+	d := m.sql(t)
+	var events []struct {
+		ID       string `db:"id"`
+		Seq      int    `db:"seq"`
+		Status   string `db:"status"`
+		Attempts int    `db:"attempts"`
+	}
+	if err := d.Select(&events, `SELECT id, seq, status, attempts FROM events WHERE subscription_id = $1 ORDER BY seq`, sub); err != nil {
+		t.Fatal(err)
+	}
+	if len(events) != len(e.events[sub]) {
+		t.Errorf("%d events in the log, %d received", len(events), len(e.events[sub]))
+	}
+	for i, ev := range events {
+		if ev.Seq != i+1 || ev.Status != "delivered" {
+			t.Errorf("event %d: %+v", i+1, ev)
+		}
+		if _, ok := e.bodies[ev.ID]; !ok {
+			t.Errorf("event %s was never received", ev.ID)
+		}
+	}
+	var log []struct {
+		EventID string `db:"event_id"`
+		Attempt int    `db:"attempt"`
+		Status  string `db:"status"`
+	}
+	if err := d.Select(&log, `SELECT event_id, attempt, status FROM deliveries WHERE subscription_id = $1 ORDER BY event_id, attempt`, sub); err != nil {
+		t.Fatal(err)
+	}
+	got, attempts := 0, map[string]int{}
+	for _, l := range log {
+		if attempts[l.EventID]++; l.Attempt != attempts[l.EventID] {
+			t.Errorf("event %s: attempt %d is logged as its %dth", l.EventID, l.Attempt, attempts[l.EventID])
+		}
+		if l.Status == "interrupted" {
+			got++
+		}
+	}
+	if got != interrupted {
+		t.Errorf("%d attempts are logged as interrupted, want %d", got, interrupted)
+	}
+	for _, ev := range events {
+		if attempts[ev.ID] != ev.Attempts {
+			t.Errorf("event %s had %d attempts, %d are logged", ev.ID, ev.Attempts, attempts[ev.ID])
+		}
+	}
+}
+
+// TestRedisFlush holds the process at every step, empties Redis, and lets it go
+// on: nothing is lost. In the embedded mode Redis dies with the process, which
+// TestKill covers.
+func TestRedisFlush(t *testing.T) {
+	t.Parallel()
+	eachMode(t, func(t *testing.T, m mode) {
+		if m.command == "dev" {
+			t.Log("the in-process Redis ends with its process: see TestKill")
+			return
+		}
+		upstream, ear := newProvider(t), newEar(t)
+		p := m.serve(t, killEnv(upstream)...)
+		sub := subscribeAA100(t, p, ear)
+		want := []string{}
+		for i, step := range steps {
+			gate := fmt.Sprintf("F%d", i)
+			p.breakAt(t, upstream, gate, step, "stop")
+			p.WaitStopped()
+			if err := m.redis(t).FlushDB(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			p.Signal(syscall.SIGCONT)
+			ear.wait(t, "the change after the flush at "+step, time.Now().Add(takeUpBound), func() bool {
+				return slices.Contains(gates(ear.events[sub]), gate)
+			})
+			want = append(want, gate)
+		}
+		settle(t, p, sub, len(steps)+1)
+		p.stop()
+		if got := gates(ear.events[sub]); !slices.Equal(got, want) {
+			t.Errorf("heard of gates %v, want %v", got, want)
+		}
+		for _, f := range ear.faults {
+			t.Error(f)
+		}
+		checkLog(t, m, sub, ear, 0)
+	})
+}
+
+// TestStalledWorker stops one of two workers past its claim and lets it go on
+// when its successor has done the work: it changes nothing.
+func TestStalledWorker(t *testing.T) {
+	t.Parallel()
+	eachMode(t, func(t *testing.T, m mode) {
+		if m.command == "dev" {
+			t.Log("the embedded database has one process; its own stall is TestKill's business")
+			return
+		}
+		for i, step := range []string{"poll.begun", "poll.asked", "deliver.claimed", "deliver.sent"} {
+			t.Run(step, func(t *testing.T) {
+				upstream, ear := newProvider(t), newEar(t)
+				m := serversMode(t)
+				stalled := m.serve(t, killEnv(upstream)...)
+				sub := subscribeAA100(t, stalled, ear)
+				gate := fmt.Sprintf("S%d", i)
+				stalled.breakAt(t, upstream, gate, step, "stop")
+				stalled.WaitStopped()
+				successor := m.serve(t, killEnv(upstream)...)
+				ear.wait(t, "the change from the successor", time.Now().Add(takeUpBound), func() bool {
+					return slices.Contains(gates(ear.events[sub]), gate)
+				})
+				settle(t, successor, sub, 2)
+				before := m.dump(t, sub)
+				stalled.Signal(syscall.SIGCONT)
+				// It has gone on once it finishes what it holds, as a stop makes it.
+				stalled.stop()
+				if after := m.dump(t, sub); !bytes.Equal(before, after) {
+					t.Errorf("the stalled worker changed what its successor wrote:\n%s\n%s", before, after)
+				}
+				interrupted := 0
+				if strings.HasPrefix(step, "deliver.") {
+					interrupted = 1
+				}
+				checkLog(t, m, sub, ear, interrupted)
+				if got := gates(ear.events[sub]); !slices.Equal(got, []string{gate}) {
+					t.Errorf("heard of gates %v", got)
+				}
+				for _, f := range ear.faults {
+					t.Error(f)
+				}
+				successor.stop()
+			})
+		}
+	})
+}
