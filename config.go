@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/flightwire/flightwire/flight/upstream/cirium"
+	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/webhook"
 )
 
@@ -237,10 +238,14 @@ func (s *serving) checkUpstream(c *Config) error {
 			return usagef("FLIGHTWIRE_UPSTREAM=cirium needs CIRIUM_APP_ID and CIRIUM_APP_KEY")
 		}
 	}
-	if s.ReplayFile != "" && c.Upstream != replayed {
+	if s.ReplayFile == "" {
+		return nil
+	}
+	if c.Upstream != replayed {
 		return usagef("FLIGHTWIRE_REPLAY_FILE is for FLIGHTWIRE_UPSTREAM=replay, not %s", c.Upstream)
 	}
-	return nil
+	_, err := replay.New(replay.Config{Path: s.ReplayFile})
+	return err
 }
 
 type devCommand struct{ serving }
