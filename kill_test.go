@@ -359,3 +359,62 @@ func TestStalledWorker(t *testing.T) {
 		}
 	})
 }
+
+// TestRestartInStorm ends the embedded default in the middle of a storm of
+// deliveries, once as an operator would and once with kill -9, and expects
+// every event to be delivered by the next start.
+func TestRestartInStorm(t *testing.T) {
+	t.Parallel()
+	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(end.String(), func(t *testing.T) {
+			m, upstream, ear := embeddedMode(t), newProvider(t), newEar(t)
+			s := m.serve(t, killEnv(upstream)...)
+			const many = 300
+			subs := make([]string, many)
+			for i := range subs {
+				var sub struct{ ID, Secret string }
+				if status := s.do("POST", "/v1/subscriptions", map[string]any{
+					"carrier": "AA", "flightNumber": "100", "date": flightDate(), "webhookUrl": ear.URL,
+				}, &sub); status != http.StatusCreated {
+					t.Fatalf("subscribing answered %d", status)
+				}
+				ear.mu.Lock()
+				ear.secrets[sub.ID] = sub.Secret
+				ear.mu.Unlock()
+				subs[i] = sub.ID
+			}
+			upstream.change("S1", nil)
+			heardOf := func() (n int) {
+				for _, id := range subs {
+					if slices.Contains(gates(ear.events[id]), "S1") {
+						n++
+					}
+				}
+				return n
+			}
+			ear.wait(t, "the first third of the storm", time.Now().Add(takeUpBound), func() bool { return heardOf() >= many/3 })
+			s.Signal(end)
+			s.Wait()
+			ear.mu.Lock()
+			before := heardOf()
+			ear.mu.Unlock()
+			if before == many {
+				t.Log("the storm was over before the end came")
+			}
+			s = m.serve(t, killEnv(upstream)...)
+			ear.wait(t, "the rest of the storm", time.Now().Add(takeUpBound), func() bool { return heardOf() == many })
+			for _, id := range subs {
+				settle(t, s, id, 2)
+			}
+			s.stop()
+			for _, id := range subs {
+				if got := gates(ear.events[id]); !slices.Equal(got, []string{"S1"}) {
+					t.Errorf("%s heard of gates %v", id, got)
+				}
+			}
+			for _, f := range ear.faults {
+				t.Error(f)
+			}
+		})
+	}
+}
