@@ -204,6 +204,7 @@ func TestFailPoll(t *testing.T) {
 func TestFailedSearchEnds(t *testing.T) {
 	each(t, func(r *rig) {
 		s := r.pending()
+		r.deliver()
 		r.now += 49 * 60 * minute
 		if events, err := r.d.FailPoll(r.Context(), r.onlyPoll(time.Minute), r.now, fiveMinutes, 0); err != nil || !events {
 			r.Errorf("events wait: %v, %v", events, err)
