@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
@@ -91,6 +92,8 @@ func (d *door) open(ctx context.Context) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
+	// One order for everyone: another process may be making the same rows.
+	slices.SortFunc(missing, func(a, b *flight.Snapshot) int { return strings.Compare(a.LegKey(), b.LegKey()) })
 	for _, s := range missing {
 		if err := d.insertFlight(ctx, newLegRow(d.Source, s)); err != nil {
 			return err

@@ -26,8 +26,8 @@ var rules = []struct{ name, broken string }{
 		GROUP BY e.id, e.attempts, e.lease_token
 		HAVING count(d.id) <> e.attempts - CASE WHEN e.lease_token = '' THEN 0 ELSE 1 END OR count(DISTINCT d.attempt) <> count(d.id)
 			OR coalesce(max(d.attempt), 0) > e.attempts`},
-	{"interruptions are not the log's", `SELECT e.id FROM events e WHERE e.interruptions <>
-		(SELECT count(*) FROM deliveries d WHERE d.event_id = e.id AND d.status = 'interrupted')`},
+	{"interruptions are not the log's", `SELECT e.id FROM events e LEFT JOIN deliveries d ON d.event_id = e.id AND d.status = 'interrupted'
+		GROUP BY e.id, e.interruptions HAVING count(d.id) <> e.interruptions`},
 	{"the versions have holes", `SELECT f.id FROM flights f LEFT JOIN updates u ON u.flight_id = f.id
 		GROUP BY f.id, f.version HAVING count(u.version) <> f.version OR coalesce(max(u.version), 0) <> f.version`},
 	{"a flight that is watched is not planned", `SELECT s.id FROM subscriptions s JOIN flights f ON f.id = s.flight_id

@@ -1,0 +1,178 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/flightwire/flightwire/flight"
+)
+
+// locked is a subscription whose flight and state are locked.
+type locked struct {
+	*follower
+	flight *flightRow
+}
+
+// lockSubscription locks a subscription of an account: its flight first, then
+// its state, as everywhere. CodeSubscriptionMissing when it is not there.
+func (tx *Tx) lockSubscription(ctx context.Context, account, id string) (*locked, error) {
+	l := &locked{new(follower), new(flightRow)}
+	err := tx.get(ctx, l.flight, `SELECT `+flightColumns+` FROM flights
+		WHERE id = (SELECT flight_id FROM subscriptions WHERE id = $1 AND account_id = $2)`+tx.kind.forUpdate(), id, account)
+	if err == nil {
+		l.state = new(stateRow)
+		err = tx.get(ctx, l.state, `SELECT `+stateColumns+` FROM subscription_state WHERE subscription_id = $1`+tx.kind.forUpdate(), id)
+	}
+	if err == nil {
+		err = tx.get(ctx, l.follower, `SELECT id, status, flight_id, carrier, number, date, events, delay_threshold, metadata
+			FROM subscriptions WHERE id = $1`, id)
+	}
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, missingSubscription(id)
+	case err != nil:
+		return nil, err
+	case l.FlightID != l.flight.ID: // its flight was found between the two statements
+		return nil, errMoved
+	}
+	return l, nil
+}
+
+// errMoved breaks a transaction off that is to be run again.
+var errMoved = errors.New("the flight was found meanwhile")
+
+// DeleteSubscription removes a subscription with its events and attempts, and
+// stops the polling of its flight if it was the last to watch it.
+func (db *DB) DeleteSubscription(ctx context.Context, account, id string) error {
+	return db.tx(ctx, "delete subscription", func(tx *Tx) error {
+		s, err := tx.lockSubscription(ctx, account, id)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(ctx, `DELETE FROM subscriptions WHERE id = $1`, id); err != nil {
+			return err
+		}
+		return tx.stopPolling(ctx, s.flight.ID)
+	})
+}
+
+// PauseSubscription stops polling and delivering for a subscription. What
+// still waits to be sent is missed. CodeInvalidState when it is completed.
+func (db *DB) PauseSubscription(ctx context.Context, account, id string) (*flight.Subscription, error) {
+	err := db.tx(ctx, "pause subscription", func(tx *Tx) error {
+		s, err := tx.lockSubscription(ctx, account, id)
+		if err != nil {
+			return err
+		}
+		next, changed, err := s.Status.Next(flight.TriggerPause, s.flight.Resolved)
+		if err != nil || !changed {
+			return err
+		}
+		if err := tx.setStatus(ctx, id, next, ""); err != nil {
+			return err
+		}
+		if err := tx.missWaiting(ctx, s.state); err != nil {
+			return err
+		}
+		if err := tx.writeStates(ctx, []*stateRow{s.state}); err != nil {
+			return err
+		}
+		return tx.stopPolling(ctx, s.flight.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return db.Subscription(ctx, account, id)
+}
+
+func (tx *Tx) setStatus(ctx context.Context, id string, status flight.Status, reason string) error {
+	_, err := tx.exec(ctx, `UPDATE subscriptions SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1`,
+		id, status, reason, At(tx.db.Now()))
+	return err
+}
+
+// missWaiting marks what a subscription still waits to be sent as missed. An
+// attempt that is under way goes on.
+func (tx *Tx) missWaiting(ctx context.Context, st *stateRow) error {
+	_, err := tx.exec(ctx, `UPDATE events SET status = 'missed', next_attempt_at = NULL
+		WHERE subscription_id = $1 AND status = 'pending' AND lease_token = ''`, st.SubscriptionID)
+	if err != nil {
+		return err
+	}
+	if st.HeadSeq == nil {
+		return nil
+	}
+	var underWay int
+	if err := tx.get(ctx, &underWay, `SELECT count(*) FROM events WHERE subscription_id = $1 AND seq = $2 AND status = 'pending'`,
+		st.SubscriptionID, *st.HeadSeq); err != nil {
+		return err
+	}
+	if underWay == 0 {
+		st.HeadSeq = nil
+	}
+	return nil
+}
+
+// ResumeSubscription starts polling and delivering again. The flight is due at
+// once, and after that poll the subscription is sent its net changes since the
+// last snapshot that it was told of. CodeInvalidState when it is completed.
+func (db *DB) ResumeSubscription(ctx context.Context, account, id string, now flight.Time) (*flight.Subscription, error) {
+	err := db.tx(ctx, "resume subscription", func(tx *Tx) error {
+		s, err := tx.lockSubscription(ctx, account, id)
+		if err != nil {
+			return err
+		}
+		next, changed, err := s.Status.Next(flight.TriggerResume, s.flight.Resolved)
+		if err != nil || !changed {
+			return err
+		}
+		s.Status = next
+		s.state.FailureStreak = 0
+		if err := tx.setStatus(ctx, id, next, ""); err != nil {
+			return err
+		}
+		out := outbox{tx: tx, now: db.Now()}
+		out.touch(s.state)
+		if s.flight.Resolved {
+			if err := tx.catchUp(ctx, s, &out); err != nil {
+				return err
+			}
+		}
+		if err := out.write(ctx); err != nil {
+			return err
+		}
+		return tx.startPolling(ctx, s.flight.ID, now, true)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return db.Subscription(ctx, account, id)
+}
+
+// catchUp prepares the net changes of a resumed subscription. One whose flight
+// was found while it was paused hears of that instead.
+func (tx *Tx) catchUp(ctx context.Context, s *locked, out *outbox) error {
+	snap, err := tx.db.snapshot(ctx, tx.queries, s.flight.ID, s.flight.Version)
+	if err != nil {
+		return err
+	}
+	snap = snap.FetchedAgain(s.flight.FetchedAt.Flight())
+	s.state.setTold(flight.ToldBy(snap))
+	var told sql.NullInt64
+	err = tx.get(ctx, &told, `SELECT max(version) FROM events
+		WHERE subscription_id = $1 AND version > 0 AND status IN ('delivered', 'pending')`, s.ID)
+	if err == nil && !told.Valid { // nothing reached it: reckon from what it was first shown
+		err = tx.get(ctx, &told, `SELECT min(version) FROM events WHERE subscription_id = $1 AND version > 0`, s.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if !told.Valid {
+		out.add(s.follower, event{kind: flight.EventActivated, flight: s.flight, next: snap})
+		return nil
+	}
+	s.state.ResumeFrom = &told.Int64
+	_, err = tx.exec(ctx, `UPDATE flights SET catch_up = true WHERE id = $1`, s.flight.ID)
+	return err
+}
