@@ -141,7 +141,9 @@ func (d *door) tellOne(ctx context.Context, f *flightRow, s *follower, tell *tel
 		}
 		t = &teller{news: news{prev: from, next: tell.next, changes: flight.Diff(from, tell.next)}, cache: make(map[tellKey]telling)}
 		s.state.ResumeFrom = nil
+		s.state.setTold(flight.ToldBy(from))
 		out.touch(s.state)
+		defer s.state.setTold(flight.ToldBy(tell.next)) // from here on delays count from the resume
 	}
 	told := t.tell(s)
 	if len(told.changes) == 0 {

@@ -157,8 +157,6 @@ func (tx *Tx) catchUp(ctx context.Context, s *locked, out *outbox) error {
 	if err != nil {
 		return err
 	}
-	snap = snap.FetchedAgain(s.flight.FetchedAt.Flight())
-	s.state.setTold(flight.ToldBy(snap))
 	var told sql.NullInt64
 	err = tx.get(ctx, &told, `SELECT max(version) FROM events
 		WHERE subscription_id = $1 AND version > 0 AND status IN ('delivered', 'pending')`, s.ID)
@@ -169,6 +167,8 @@ func (tx *Tx) catchUp(ctx context.Context, s *locked, out *outbox) error {
 		return err
 	}
 	if !told.Valid {
+		snap = snap.FetchedAgain(s.flight.FetchedAt.Flight())
+		s.state.setTold(flight.ToldBy(snap))
 		out.add(s.follower, event{kind: flight.EventActivated, flight: s.flight, next: snap})
 		return nil
 	}

@@ -169,8 +169,8 @@ func TestResumeTellsNetChanges(t *testing.T) {
 			r.Error("a resume of an active one changed it")
 		}
 		r.nothingDue()
-		// The next poll finds nothing new: it is told all the same, once, and
-		// the delay that stood at the resume is no news.
+		// The next poll finds nothing new: it is told all the same, once, with
+		// the delay that grew meanwhile. From here on delays count from that.
 		r.say(leg(gate("B3"), late(30)))
 		sent := r.deliver()
 		if len(sent) != 1 || sent[0].SubscriptionID != s.ID {
@@ -183,6 +183,7 @@ func TestResumeTellsNetChanges(t *testing.T) {
 		}
 		r.same("net changes", got, []string{
 			"Departure gate changed from B1 to B3", "Estimated departure changed from 22:10 UTC to 22:30 UTC (20 min later)",
+			"Departure is now 30 min late (was 10 min late)",
 		})
 		if h.PreviousFetchedAt == nil || *h.PreviousFetchedAt != epoch+minute {
 			r.Errorf("previously fetched at %s", h.PreviousFetchedAt)
