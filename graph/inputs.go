@@ -10,6 +10,11 @@ import (
 type LegInput struct {
 	Carrier, FlightNumber, Date   string
 	Origin, Destination, FlightID string // empty: not selected by it
+
+	// Faults are what the caller found wrong with the form of the request, such
+	// as a value of another type. They are told together with all other faults,
+	// and a field that is named here gets no other. Only Go can set them.
+	Faults flight.Invalid
 }
 
 // CreateSubscriptionInput is what a subscription is made of, as the caller
@@ -28,6 +33,7 @@ type CreateSubscriptionInput struct {
 type SubscriptionFilter struct {
 	Status                      flight.Status
 	Carrier, FlightNumber, Date string
+	Faults                      flight.Invalid // as in [LegInput]
 }
 
 // SubscriptionPage is a page of subscriptions, newest first.
