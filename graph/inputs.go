@@ -1,7 +1,10 @@
 package graph
 
 import (
+	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/flightwire/flightwire/flight"
 )
@@ -27,6 +30,31 @@ type CreateSubscriptionInput struct {
 	DelayThresholdMinutes *int                // nil: [flight.DefaultDelayThreshold]
 	Headers               map[string]string
 	Metadata              json.RawMessage // kept to the byte; nil or null: none
+}
+
+// inputs reads what the types of GraphQL do not tell.
+type inputs struct{}
+
+// Headers reads the headers of a new subscription, which to GraphQL are any
+// JSON. What is not an object of strings is a fault like any other.
+func (inputs) Headers(_ context.Context, in *CreateSubscriptionInput, raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	var values map[string]any
+	if json.Unmarshal(raw, &values) != nil {
+		in.Faults.Add("headers", "must be an object whose values are strings")
+		return nil
+	}
+	in.Headers = make(map[string]string, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if text, ok := values[name].(string); ok {
+			in.Headers[name] = text
+		} else {
+			in.Faults.Add(bounded("headers."+name), "must be a string")
+		}
+	}
+	return nil
 }
 
 // SubscriptionFilter narrows a list of subscriptions; empty fields do not.

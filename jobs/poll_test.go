@@ -82,10 +82,14 @@ func TestLegsArePolledTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.source.on(nil)
+		// An upstream that takes its time, so that the polls of both meet.
+		r.source.on(func(context.Context, int) { time.Sleep(200 * time.Millisecond) })
 		start := time.Now()
 		for time.Since(start) < 4*time.Second {
 			wait(t, r.source.asked, "a poll")
+		}
+		if n := r.source.count(key); n > 6 {
+			t.Errorf("%d calls in 4 s, not one a second for both", n)
 		}
 		var polled []db.Time
 		if err := r.sql.Select(&polled, `SELECT last_polled_at FROM flights`); err != nil {

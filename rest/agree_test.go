@@ -150,6 +150,8 @@ var agreements = []struct {
 	{"create", "everything wrong", fields{"carrier": "*", "flightNumber": "x", "date": "2028-01-01", "origin": "!", "destination": "?", "flightId": "a b",
 		"webhookUrl": "http://127.0.0.1/", "secret": "short", "events": []string{}, "delayThresholdMinutes": 241,
 		"headers": map[string]string{"Host": "a", "b c": "d"}, "metadata": map[string]string{"a": strings.Repeat("x", 17<<10)}}, "invalid_request"},
+	{"create", "wrong in form and content", hook.with("carrier", "*", "headers", map[string]any{"Host": "a", "X-A": 1, "X-B": nil}), "invalid_request"},
+	{"create", "headers that are a list", hook.with("date", "soon", "headers", []any{"X-A"}, "metadata", map[string]any{"a": strings.Repeat("x", 17<<10)}), "invalid_request"},
 	{"create", "no URL at all", hook.with("webhookUrl", "", "headers", map[string]string{"x-legacy-signature": "a"}), "invalid_request"},
 	{"create", "upstream is down", hook.with("flightNumber", down), "upstream_unavailable"},
 
