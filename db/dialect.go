@@ -80,6 +80,11 @@ func (d dialect) moment(t time.Time) any {
 	return t.UnixMicro()
 }
 
+// idleTimeout has PostgreSQL break a transaction off whose process was stopped
+// in the middle of it: its locks would hold up every other process for as long
+// as it sleeps, past any lease.
+const idleTimeout = "idle_in_transaction_session_timeout"
+
 func (db *DB) openPostgres(ctx context.Context, raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" && u.Query().Get("host") == "" {
@@ -89,6 +94,9 @@ func (db *DB) openPostgres(ctx context.Context, raw string) error {
 	q.Set("binary_parameters", "yes") // an ad hoc statement in one round trip
 	if q.Get("sslmode") == "" {
 		q.Set("sslmode", "require")
+	}
+	if q.Get(idleTimeout) == "" {
+		q.Set(idleTimeout, "4000") // milliseconds
 	}
 	u.RawQuery = q.Encode()
 	conn, err := sqlx.Open("postgres", u.String())
@@ -158,7 +166,7 @@ func retryable(err error) bool {
 		return true
 	}
 	if e, ok := errors.AsType[*pq.Error](err); ok {
-		return e.Code == "40P01" || e.Code == "40001"
+		return e.Code == "40P01" || e.Code == "40001" || e.Code == "25P03" // deadlock, serialization, idle for too long
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()&0xff == sqlite3.SQLITE_BUSY
