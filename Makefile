@@ -54,7 +54,7 @@ test-quick: ## the half of the tests that needs no servers
 bench: ## the figures of docs/performance.md; PostgreSQL flushes to disk as in production
 	@TEST_PG_DURABLE=1 test/with-servers sh -c "\
 		go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $(ARGS) $(PKGS) && \
-		FLIGHTWIRE_BENCH=1 go test -run '^TestBench' -count=1 -v -timeout 60m $(ARGS) ."
+		FLIGHTWIRE_BENCH=1 go test -run '^TestBench' -count=1 -v -p 1 -timeout 60m $(ARGS) . ./jobs ./rest"
 
 replay-day: ## a whole real day through the running service, on both modes; prints its figures
 	@FLIGHTWIRE_REPLAY_DAY=full test/with-servers go test -run '^TestRealDay$$' -count=1 -v -timeout 60m $(ARGS) .

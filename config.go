@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/flightwire/flightwire/flight/upstream/cirium"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
@@ -328,6 +329,8 @@ func redisOptions(list string) (*redis.UniversalOptions, error) {
 			all = &redis.UniversalOptions{
 				DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 				IsClusterMode: strings.Contains(list, ","), ContextTimeoutEnabled: true, ClientName: "flightwire",
+				// Off: they look the host up when the client is made, and only Redis Enterprise has them.
+				MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 			}
 		}
 		all.Addrs = append(all.Addrs, o.Addr)

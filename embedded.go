@@ -52,7 +52,7 @@ func embeddedRedis() *inProcess {
 	m := miniredis.NewMiniRedis()
 	r := &inProcess{server: m, stop: make(chan struct{}), stopped: make(chan struct{})}
 	r.Client = redis.NewClient(&redis.Options{
-		Addr: "embedded", Protocol: 2, ContextTimeoutEnabled: true,
+		Addr: "127.0.0.1:0", Protocol: 2, ContextTimeoutEnabled: true,
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 	})
 	go func() { // it does not advance time by itself

@@ -2,13 +2,10 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -44,67 +41,6 @@ const (
 	takeUpBound         = 10*time.Second + testDeliveryTimeout + 5*time.Second + startAllowance
 )
 
-// provider is a Cirium server whose flight changes when the test says so.
-type provider struct {
-	*httptest.Server
-	mu      sync.Mutex
-	gate    string
-	onServe func() // called before the next answer is written
-}
-
-func newProvider(t *testing.T) *provider {
-	p := &provider{gate: "G0"}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.onServe != nil {
-			p.onServe()
-			p.onServe = nil
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(p.answer())
-	}))
-	t.Cleanup(p.Close)
-	return p
-}
-
-// answer is a by-flight answer: AA100 leaves New York tomorrow.
-func (p *provider) answer() map[string]any {
-	local := flightDate() + "T18:00:00.000"
-	dep, _ := time.ParseInLocation("2006-01-02T15:04:05.000", local, newYork)
-	at := func(t time.Time, zone *time.Location) map[string]any {
-		return map[string]any{"dateLocal": t.In(zone).Format("2006-01-02T15:04:05.000"), "dateUtc": t.UTC().Format("2006-01-02T15:04:05.000Z")}
-	}
-	arr := dep.Add(7 * time.Hour)
-	return map[string]any{
-		"appendix": map[string]any{},
-		"flightStatuses": []any{map[string]any{
-			"flightId": 1, "carrierFsCode": "AA", "flightNumber": "100", "departureAirportFsCode": "JFK", "arrivalAirportFsCode": "LHR",
-			"departureDate": at(dep, newYork), "arrivalDate": at(arr, time.UTC), "status": "S",
-			"operationalTimes": map[string]any{"scheduledGateDeparture": at(dep, newYork), "scheduledGateArrival": at(arr, time.UTC)},
-			"airportResources": map[string]any{"departureGate": p.gate},
-		}},
-	}
-}
-
-var newYork = func() *time.Location {
-	l, err := time.LoadLocation("America/New_York")
-	if err != nil {
-		panic(err)
-	}
-	return l
-}()
-
-// flightDate is tomorrow in New York: the flight is ahead as long as a test runs.
-func flightDate() string { return time.Now().In(newYork).AddDate(0, 0, 1).Format(time.DateOnly) }
-
-// change moves the gate. With the answer that first says so, then is called.
-func (p *provider) change(gate string, then func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.gate, p.onServe = gate, then
-}
-
 func killEnv(p *provider) []string {
 	return []string{
 		"FLIGHTWIRE_UPSTREAM=cirium", "CIRIUM_BASE_URL=" + p.URL, "CIRIUM_APP_ID=id", "CIRIUM_APP_KEY=key",
@@ -128,39 +64,6 @@ func subscribeAA100(t *testing.T, p *service, e *ear) (id string) {
 	return sub.ID
 }
 
-// wait returns when cond, called under the lock, holds.
-func (e *ear) wait(t *testing.T, what string, deadline time.Time, cond func() bool) {
-	t.Helper()
-	timeout := time.NewTimer(time.Until(deadline))
-	defer timeout.Stop()
-	for {
-		e.mu.Lock()
-		ok := cond()
-		e.mu.Unlock()
-		if ok {
-			return
-		}
-		select {
-		case <-e.arrived:
-		case <-timeout.C:
-			t.Fatalf("%s did not come in time", what)
-		}
-	}
-}
-
-// gates returns the gates that a subscriber was told of, in order.
-func gates(events []heard) []string {
-	var out []string
-	for _, h := range events {
-		for _, c := range h.Changes {
-			if c.Type == "departure.gate.changed" {
-				out = append(out, fmt.Sprint(c.To))
-			}
-		}
-	}
-	return out
-}
-
 // TestKill kills the process at every step with kill -9 while a change goes
 // from the upstream to the subscriber, starts it again, and expects the change
 // under one id with one body, in time, and the log to tell what happened.
@@ -168,32 +71,44 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, m mode) {
 		t.Parallel()
-		upstream, ear := newProvider(t), newEar(t)
-		p := m.serve(t, killEnv(upstream)...)
-		sub := subscribeAA100(t, p, ear)
-		want := []string{}
-		for i, step := range steps {
-			gate := fmt.Sprintf("K%d", i)
-			p.breakAt(t, upstream, gate, step, "kill")
-			if code := p.Wait(); code != -1 {
+		atEveryStep(t, m, "kill", len(sentBeforeDeath), func(s *service, env []string, step string) *service {
+			if code := s.Wait(); code != -1 {
 				t.Fatalf("the process was to be killed at %s and ended with exit code %d", step, code)
 			}
-			p = m.serve(t, killEnv(upstream)...)
-			ear.wait(t, "the change after the kill at "+step, time.Now().Add(takeUpBound), func() bool {
-				return slices.Contains(gates(ear.events[sub]), gate)
-			})
-			want = append(want, gate)
-		}
-		settle(t, p, sub, len(steps)+1)
-		p.stop()
-		if got := gates(ear.events[sub]); !slices.Equal(got, want) {
-			t.Errorf("heard of gates %v, want %v", got, want)
-		}
-		for _, f := range ear.faults {
-			t.Error(f)
-		}
-		checkLog(t, m, sub, ear, len(sentBeforeDeath))
+			return m.serve(t, env...)
+		})
 	})
+}
+
+// atEveryStep sends a change through the service for each step, at which the
+// process kills or stops itself; mend returns the service that goes on. In the
+// end all has been delivered once, and the log has so many interrupted
+// attempts.
+func atEveryStep(t *testing.T, m mode, action string, interrupted int, mend func(s *service, env []string, step string) *service) {
+	t.Helper()
+	upstream, ear := newProvider(t), newEar(t)
+	env := killEnv(upstream)
+	s := m.serve(t, env...)
+	sub := subscribeAA100(t, s, ear)
+	want := []string{}
+	for i, step := range steps {
+		gate := fmt.Sprintf("G%d", i+1)
+		s.breakAt(t, upstream, gate, step, action)
+		s = mend(s, env, step)
+		ear.wait(t, "the change after the "+action+" at "+step, time.Now().Add(takeUpBound), func() bool {
+			return slices.Contains(gates(ear.events[sub]), gate)
+		})
+		want = append(want, gate)
+	}
+	settle(t, s, sub, len(steps)+1)
+	s.stop()
+	if got := gates(ear.events[sub]); !slices.Equal(got, want) {
+		t.Errorf("heard of gates %v, want %v", got, want)
+	}
+	for _, f := range ear.faults {
+		t.Error(f)
+	}
+	checkLog(t, m, sub, ear, interrupted)
 }
 
 // breakAt arms a failpoint and changes the gate. A step that follows the
@@ -284,32 +199,14 @@ func TestRedisFlush(t *testing.T) {
 			t.Log("the in-process Redis ends with its process: see TestKill")
 			return
 		}
-		upstream, ear := newProvider(t), newEar(t)
-		p := m.serve(t, killEnv(upstream)...)
-		sub := subscribeAA100(t, p, ear)
-		want := []string{}
-		for i, step := range steps {
-			gate := fmt.Sprintf("F%d", i)
-			p.breakAt(t, upstream, gate, step, "stop")
-			p.WaitStopped()
+		atEveryStep(t, m, "stop", 0, func(s *service, _ []string, _ string) *service {
+			s.WaitStopped()
 			if err := m.redis(t).FlushDB(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-			p.Signal(syscall.SIGCONT)
-			ear.wait(t, "the change after the flush at "+step, time.Now().Add(takeUpBound), func() bool {
-				return slices.Contains(gates(ear.events[sub]), gate)
-			})
-			want = append(want, gate)
-		}
-		settle(t, p, sub, len(steps)+1)
-		p.stop()
-		if got := gates(ear.events[sub]); !slices.Equal(got, want) {
-			t.Errorf("heard of gates %v, want %v", got, want)
-		}
-		for _, f := range ear.faults {
-			t.Error(f)
-		}
-		checkLog(t, m, sub, ear, 0)
+			s.Signal(syscall.SIGCONT)
+			return s
+		})
 	})
 }
 

@@ -3,11 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +14,6 @@ import (
 	"time"
 
 	"github.com/flightwire/flightwire/flight/upstream/replay"
-	"github.com/flightwire/flightwire/flight/webhook"
 )
 
 // TestRealDay replays a real day through the running service at high speed,
@@ -122,93 +118,6 @@ func dayFile(t *testing.T, rows []dayRow) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// heard is one webhook as it came in.
-type heard struct {
-	ID, Type       string
-	SubscriptionID string
-	CreatedAt      time.Time
-	Changes        []struct {
-		Type, Path string
-		From, To   any
-	}
-	received time.Time
-	body     []byte
-}
-
-// ear is a receiver that verifies every signature and keeps what it heard.
-type ear struct {
-	*httptest.Server
-	mu      sync.Mutex
-	secrets map[string]string // by subscription
-	events  map[string][]heard
-	bodies  map[string][]byte // by event id
-	faults  []string
-	arrived chan struct{} // one slot: something came
-}
-
-func newEar(t *testing.T) *ear {
-	e := &ear{secrets: map[string]string{}, events: map[string][]heard{}, bodies: map[string][]byte{}, arrived: make(chan struct{}, 1)}
-	e.Server = httptest.NewServer(http.HandlerFunc(e.take))
-	t.Cleanup(e.Close)
-	return e
-}
-
-func (e *ear) take(w http.ResponseWriter, r *http.Request) {
-	now := time.Now()
-	body, err := io.ReadAll(r.Body)
-	h := heard{received: now, body: body}
-	if err == nil {
-		err = json.Unmarshal(body, &h)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err != nil {
-		e.faults = append(e.faults, err.Error())
-	}
-	// The event of the creation may come before its answer has told the secret.
-	if secret := e.secrets[h.SubscriptionID]; secret != "" {
-		if err := webhook.Verify(secret, r.Header.Get("x-service-signature"), body, now); err != nil {
-			e.faults = append(e.faults, fmt.Sprintf("event %s: %v", h.ID, err))
-		}
-	} else if h.Type != "subscription.created" {
-		e.faults = append(e.faults, "event "+h.ID+" of an unknown subscription")
-	}
-	if before, again := e.bodies[h.ID]; again {
-		if !bytes.Equal(before, body) {
-			e.faults = append(e.faults, "event "+h.ID+" came with two bodies")
-		}
-	} else {
-		e.bodies[h.ID] = body
-		e.events[h.SubscriptionID] = append(e.events[h.SubscriptionID], h)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	select {
-	case e.arrived <- struct{}{}:
-	default:
-	}
-}
-
-// heardType reports whether a subscription was sent an event of a type.
-func (e *ear) heardType(sub, kind string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.ContainsFunc(e.events[sub], func(h heard) bool { return h.Type == kind })
-}
-
-// heardChange reports whether a subscription was sent a change of a type.
-func (e *ear) heardChange(sub, change string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, h := range e.events[sub] {
-		for _, c := range h.Changes {
-			if c.Type == change {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func runDay(t *testing.T, m mode, rows []dayRow, speed float64) {

@@ -18,7 +18,7 @@ import (
 
 // fakeRedis is a client that never dials: answer stands for Redis.
 func fakeRedis(answer func(cmd redis.Cmder), pipelined func(n int)) *redis.Client {
-	r := redis.NewClient(&redis.Options{})
+	r := redis.NewClient(&redis.Options{Addr: "127.0.0.1:0"}) // an address needs no name server
 	r.AddHook(hook{
 		command: func(_ context.Context, cmd redis.Cmder, _ redis.ProcessHook) error {
 			answer(cmd)

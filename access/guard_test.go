@@ -56,7 +56,7 @@ func TestRefusalText(t *testing.T) {
 }
 
 func TestMalformedKeysCostNothing(t *testing.T) {
-	r := redis.NewClient(&redis.Options{})
+	r := redis.NewClient(&redis.Options{Addr: "127.0.0.1:0"})
 	defer r.Close()
 	r.AddHook(hook{command: func(context.Context, redis.Cmder, redis.ProcessHook) error {
 		t.Error("Redis was asked")

@@ -165,7 +165,7 @@ func TestChangeCutOff(t *testing.T) {
 
 func TestNothingChangesWithoutRedis(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		r := redis.NewClient(&redis.Options{MaxRetries: -1})
+		r := redis.NewClient(&redis.Options{Addr: "127.0.0.1:0", MaxRetries: -1})
 		defer r.Close()
 		r.AddHook(hook{command: func(context.Context, redis.Cmder, redis.ProcessHook) error { return errors.New("down") }})
 		keys := NewKeys(d, r)

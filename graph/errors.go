@@ -1,12 +1,14 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"math"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -61,10 +63,25 @@ func extensions(e *flight.Error) map[string]any {
 	if e.Status != "" {
 		x["status"] = strings.ToUpper(string(e.Status))
 	}
-	if e.RetryAfter > 0 {
-		x["retryAfterSeconds"] = int(math.Ceil(e.RetryAfter.Seconds()))
+	if s := RetryAfterSeconds(e); s > 0 {
+		x["retryAfterSeconds"] = s
 	}
 	return x
+}
+
+// defaultRetryAfter is said when an upstream did not say when it is back.
+const defaultRetryAfter = 10 * time.Second
+
+// RetryAfterSeconds returns after how many whole seconds the caller should try
+// again; 0 when the error has nothing to do with time. Of an upstream there is
+// always an answer.
+func RetryAfterSeconds(e *flight.Error) int {
+	wait := max(e.RetryAfter, 0)
+	switch e.Code {
+	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:
+		wait = cmp.Or(wait, defaultRetryAfter)
+	}
+	return int(math.Ceil(wait.Seconds()))
 }
 
 // bounded cuts a message that quotes more of the input than anyone reads.

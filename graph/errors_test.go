@@ -32,6 +32,7 @@ func TestPresent(t *testing.T) {
 			`{"code":"INVALID_STATE","status":"COMPLETED"}`},
 		{&flight.Error{Code: flight.CodeUpstreamTimeout, Message: "Slow.", RetryAfter: 1100 * time.Millisecond, Cause: errors.New("secret")}, "Slow.",
 			`{"code":"UPSTREAM_TIMEOUT","retryAfterSeconds":2}`},
+		{flight.Errorf(flight.CodeUpstream, "Refused."), "Refused.", `{"code":"UPSTREAM_ERROR","retryAfterSeconds":10}`},
 		{gqlerror.Errorf("unknown field"), "unknown field", `null`},
 		{errors.New("password=secret"), errInternal.Message, `{"code":"INTERNAL"}`},
 		{gqlerror.WrapPath(nil, errors.New("password=secret")), errInternal.Message, `{"code":"INTERNAL"}`},

@@ -32,6 +32,7 @@ type ResolverRoot interface {
 	Mutation() MutationResolver
 	Query() QueryResolver
 	Subscription() SubscriptionResolver
+	CreateSubscriptionInput() CreateSubscriptionInputResolver
 }
 
 type DirectiveRoot struct {
@@ -59,6 +60,10 @@ type QueryResolver interface {
 }
 type SubscriptionResolver interface {
 	FlightChanged(ctx context.Context, leg LegInput, after *string) (<-chan *FlightUpdate, error)
+}
+
+type CreateSubscriptionInputResolver interface {
+	Headers(ctx context.Context, obj *CreateSubscriptionInput, data json.RawMessage) error
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -6000,11 +6005,13 @@ func (ec *executionContext) unmarshalInputCreateSubscriptionInput(ctx context.Co
 			it.DelayThresholdMinutes = data
 		case "headers":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("headers"))
-			data, err := ec.unmarshalOJSON2map(ctx, v)
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Headers = data
+			if err = ec.Resolvers.CreateSubscriptionInput().Headers(ctx, &it, data); err != nil {
+				return it, err
+			}
 		case "metadata":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
 			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)

@@ -189,9 +189,25 @@ func TestErrorsOverHTTP(t *testing.T) {
 	if fields, _ := r.Errors[0].Extensions["fields"].([]any); r.code() != "INVALID_REQUEST" || len(fields) != 2 {
 		t.Error(r.body)
 	}
-	in["headers"] = map[string]any{"X-A": 5}
-	r = post(t, s.URL, create, map[string]any{"in": in})
-	if r.code() != "INVALID_REQUEST" || !strings.Contains(r.Errors[0].Message, "object whose values are strings") {
+	for _, headers := range []any{map[string]any{"X-A": 5, "X-B": nil, "Host": "a", "X-C": "right"}, []any{"X-A"}} {
+		in["headers"] = headers
+		r = post(t, s.URL, create, map[string]any{"in": in})
+		got, _ := json.Marshal(r.Errors[0].Extensions["fields"])
+		want := []string{`"headers"`, `"carrier"`, `"webhookUrl"`}
+		if _, object := headers.(map[string]any); object {
+			want = []string{`"headers.X-A"`, `"headers.X-B"`, `"carrier"`, `"webhookUrl"`, `"headers.Host"`}
+		}
+		if r.code() != "INVALID_REQUEST" || strings.Count(string(got), `"field"`) != len(want) {
+			t.Error(r.body)
+		}
+		for _, field := range want {
+			if !strings.Contains(string(got), `"field":`+field) {
+				t.Errorf("no fault of %s: %s", field, r.body)
+			}
+		}
+	}
+	in["faults"] = []any{} // only Go can set them
+	if r = post(t, s.URL, create, map[string]any{"in": in}); r.code() != "GRAPHQL_VALIDATION_FAILED" || !strings.Contains(r.body, `"path":["variable","in","faults"]`) {
 		t.Error(r.body)
 	}
 	g.source.fail(&flight.Error{Code: flight.CodeUpstreamUnavailable, Message: "Down.", RetryAfter: 1500 * time.Millisecond})

@@ -1,7 +1,10 @@
 package graph
 
 import (
+	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/flightwire/flightwire/flight"
 )
@@ -10,6 +13,11 @@ import (
 type LegInput struct {
 	Carrier, FlightNumber, Date   string
 	Origin, Destination, FlightID string // empty: not selected by it
+
+	// Faults are what the caller found wrong with the form of the request, such
+	// as a value of another type. They are told together with all other faults,
+	// and a field that is named here gets no other. Only Go can set them.
+	Faults flight.Invalid
 }
 
 // CreateSubscriptionInput is what a subscription is made of, as the caller
@@ -24,10 +32,36 @@ type CreateSubscriptionInput struct {
 	Metadata              json.RawMessage // kept to the byte; nil or null: none
 }
 
+// inputs reads what the types of GraphQL do not tell.
+type inputs struct{}
+
+// Headers reads the headers of a new subscription, which to GraphQL are any
+// JSON. What is not an object of strings is a fault like any other.
+func (inputs) Headers(_ context.Context, in *CreateSubscriptionInput, raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	var values map[string]any
+	if json.Unmarshal(raw, &values) != nil {
+		in.Faults.Add("headers", "must be an object whose values are strings")
+		return nil
+	}
+	in.Headers = make(map[string]string, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if text, ok := values[name].(string); ok {
+			in.Headers[name] = text
+		} else {
+			in.Faults.Add(bounded("headers."+name), "must be a string")
+		}
+	}
+	return nil
+}
+
 // SubscriptionFilter narrows a list of subscriptions; empty fields do not.
 type SubscriptionFilter struct {
 	Status                      flight.Status
 	Carrier, FlightNumber, Date string
+	Faults                      flight.Invalid // as in [LegInput]
 }
 
 // SubscriptionPage is a page of subscriptions, newest first.

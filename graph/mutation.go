@@ -23,7 +23,7 @@ func (m *mutations) CreateSubscription(ctx context.Context, input CreateSubscrip
 	var v flight.Invalid
 	n := m.r.parseSubscription(&v, input)
 	n.Account = acc
-	if err := v.Err(); err != nil {
+	if err := faults(input.Faults, v); err != nil {
 		return nil, err
 	}
 	s, err := m.create(ctx, n, false)

@@ -21,7 +21,7 @@ func (q *queries) Flight(ctx context.Context, leg LegInput, refresh bool) (*flig
 	}
 	var v flight.Invalid
 	key, sel := q.r.parseLeg(&v, leg)
-	if err := v.Err(); err != nil {
+	if err := faults(leg.Faults, v); err != nil {
 		return nil, err
 	}
 	s, err := q.r.lookups.flight(ctx, key, refresh)
@@ -55,7 +55,7 @@ func (q *queries) Subscriptions(ctx context.Context, filter *SubscriptionFilter,
 	var v flight.Invalid
 	f := parseFilter(&v, filter)
 	checkPage(&v, offset, limit)
-	if err := v.Err(); err != nil {
+	if err := faults(f.Faults, v); err != nil {
 		return nil, err
 	}
 	rows, total, err := q.r.cfg.DB.Subscriptions(ctx, acc, db.SubscriptionFilter{

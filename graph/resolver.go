@@ -56,6 +56,9 @@ func (r *Resolver) Mutation() MutationResolver { return &mutations{r} }
 // Subscription returns the live use cases.
 func (r *Resolver) Subscription() SubscriptionResolver { return &streams{r} }
 
+// CreateSubscriptionInput returns what reads the input of that name.
+func (r *Resolver) CreateSubscriptionInput() CreateSubscriptionInputResolver { return inputs{} }
+
 // Run listens to the bell, for the cache and the live viewers, and keeps the
 // legs polled that are watched here, until ctx ends. Without it the cache hears
 // of other processes' news when its answers run out, and viewers at their next

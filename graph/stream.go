@@ -52,7 +52,7 @@ func (s *streams) FlightChanged(ctx context.Context, leg LegInput, after *string
 	}
 	var v flight.Invalid
 	key, sel := s.r.parseLeg(&v, leg)
-	if err := v.Err(); err != nil {
+	if err := faults(leg.Faults, v); err != nil {
 		return nil, err
 	}
 	standing, err := s.r.lookups.flight(ctx, key, false)

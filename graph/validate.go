@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,6 +15,23 @@ import (
 
 // maxPage is the longest page of subscriptions.
 const maxPage = 200
+
+// faults returns the error that lists every fault of an input: those of its
+// form, which the caller found, then those of its content, but none of a field
+// whose form is wrong already. nil when there is none.
+func faults(form, content flight.Invalid) error {
+	malformed := make(map[string]bool, len(form))
+	for _, f := range form {
+		malformed[f.Field] = true
+	}
+	all := slices.Clip(form)
+	for _, f := range content {
+		if !malformed[f.Field] {
+			all = append(all, f)
+		}
+	}
+	return all.Err()
+}
 
 // parseLeg brings a leg into normal form. It records every fault in v.
 func (r *Resolver) parseLeg(v *flight.Invalid, in LegInput) (flight.Key, flight.Selector) {
@@ -103,6 +121,7 @@ func parseFilter(v *flight.Invalid, in *SubscriptionFilter) (out SubscriptionFil
 	if in == nil {
 		return out
 	}
+	out.Faults = in.Faults
 	// What is left out is checked as something that is right.
 	or := func(s, instead string) string {
 		if s == "" {

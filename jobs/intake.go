@@ -59,8 +59,8 @@ func NewIntake(c IntakeConfig) *Intake {
 func (in *Intake) World() flight.Time { return in.Clock.World(in.DB.Now()) }
 
 // Ask asks the upstream for a flight and returns what stands afterwards.
-// Callers that ask for the same flight at once share one call. Errors: CodeFlightNotFound and the upstream codes, or ctx's when ctx
-// ends first.
+// Callers that ask for the same flight at once share one call. Errors:
+// CodeFlightNotFound and the upstream codes, or ctx's when ctx ends first.
 func (in *Intake) Ask(ctx context.Context, key flight.Key) (db.Standing, error) {
 	a, err := in.shared(ctx, key, nil)
 	if err != nil {

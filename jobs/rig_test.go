@@ -74,16 +74,12 @@ type script struct {
 	err   error
 	hook  func(ctx context.Context, call int)
 	calls map[flight.Key]int
-	asked chan call // every call, when it comes in
-}
-
-type call struct {
-	key flight.Key
-	at  time.Time
+	times []time.Time   // of the calls
+	asked chan struct{} // the calls since the answer was set
 }
 
 func newScript() *script {
-	return &script{calls: make(map[flight.Key]int), asked: make(chan call, 4096)}
+	return &script{calls: make(map[flight.Key]int), asked: make(chan struct{}, 4096)}
 }
 
 func (s *script) Name() string         { return "script" }
@@ -94,6 +90,9 @@ func (s *script) say(legs ...flight.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.legs, s.err = legs, nil
+	for len(s.asked) > 0 {
+		<-s.asked
+	}
 }
 
 // fail sets an error as the answer.
@@ -108,7 +107,7 @@ func (s *script) fail(err error) {
 func (s *script) on(hook func(ctx context.Context, call int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hook, s.calls = hook, make(map[flight.Key]int)
+	s.hook, s.calls, s.times = hook, make(map[flight.Key]int), nil
 }
 
 func (s *script) count(key flight.Key) int {
@@ -122,11 +121,12 @@ func (s *script) Legs(ctx context.Context, key flight.Key, now flight.Time) (fli
 	s.calls[key]++
 	n, hook := s.calls[key], s.hook
 	answer, err := s.legs, s.err // what is true when it is asked
-	s.mu.Unlock()
+	s.times = append(s.times, time.Now())
 	select {
-	case s.asked <- call{key, time.Now()}:
+	case s.asked <- struct{}{}:
 	default:
 	}
+	s.mu.Unlock()
 	if hook != nil {
 		hook(ctx, n)
 	}

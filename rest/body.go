@@ -183,7 +183,8 @@ func (o *object) integer(name string) *int {
 	return &n
 }
 
-// strings takes a list of strings; nil when there is none.
+// strings takes a list of strings; nil when there is none. What is no string
+// is left out, and a list of which nothing is left counts as none.
 func (o *object) strings(name string) []string {
 	raw := o.take(name)
 	if raw == nil {
@@ -194,11 +195,17 @@ func (o *object) strings(name string) []string {
 		o.fault(name, "must be a list of strings")
 		return nil
 	}
-	list := make([]string, len(elements))
+	list := make([]string, 0, len(elements))
 	for i, e := range elements {
-		if !isString(e) || json.Unmarshal(e, &list[i]) != nil {
+		var s string
+		if !isString(e) || json.Unmarshal(e, &s) != nil {
 			o.fault(fmt.Sprintf("%s[%d]", name, i), "must be a string")
+			continue
 		}
+		list = append(list, s)
+	}
+	if len(list) == 0 && len(elements) > 0 {
+		return nil
 	}
 	return list
 }
@@ -237,17 +244,4 @@ func (o *object) object(name string) json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-// merge adds to v the faults of fields that have none yet.
-func merge(v *flight.Invalid, more flight.Invalid) {
-	have := make(map[string]bool, len(*v))
-	for _, f := range *v {
-		have[f.Field] = true
-	}
-	for _, f := range more {
-		if !have[f.Field] {
-			*v = append(*v, f)
-		}
-	}
 }

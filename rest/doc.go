@@ -6,8 +6,8 @@
 // x-request-id; that every failure, also of a path or a method that does not
 // exist, has the one error body that errors.go makes, and says nothing of a
 // cause of ours; that faults of an input have the contract's names and come
-// all at once (what only a resolver can judge, such as a webhook URL, comes
-// once the form of the input is right); and that a cached look-up writes bytes
+// all at once, those of its form, which are found here, together with those of
+// its content, which the resolver finds; and that a cached look-up writes bytes
 // that were encoded before, with no more work around them than the check of
 // the key.
 //

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/graph"
 )
 
 // Codes that only HTTP knows.
@@ -62,12 +63,7 @@ type errorBody struct {
 	RetryAfterSeconds int                 `json:"retryAfterSeconds,omitempty"`
 }
 
-const (
-	internalMessage = "Something went wrong on our side. Try again; if it stays, report the requestId."
-
-	// defaultRetryAfter is said when an upstream did not say when it is back.
-	defaultRetryAfter = 10 * time.Second
-)
+const internalMessage = "Something went wrong on our side. Try again; if it stays, report the requestId."
 
 // fail answers a request with err. An error without a code that is known here
 // is our own fault: it is logged under the request's id, and nobody is told
@@ -105,16 +101,10 @@ func bodyOf(err error) errorBody {
 		e = &flight.Error{Code: flight.CodeInternal, Message: internalMessage}
 		status = http.StatusInternalServerError
 	}
-	b := errorBody{
+	return errorBody{
 		StatusCode: status, Error: reason(status), Message: e.Message, Code: e.Code,
-		Fields: e.Fields, Legs: e.Legs, Status: e.Status,
+		Fields: e.Fields, Legs: e.Legs, Status: e.Status, RetryAfterSeconds: graph.RetryAfterSeconds(e),
 	}
-	switch e.Code {
-	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:
-		wait := cmp.Or(max(e.RetryAfter, 0), defaultRetryAfter)
-		b.RetryAfterSeconds = int((wait + time.Second - 1) / time.Second)
-	}
-	return b
 }
 
 // reason is the status in CamelCase.

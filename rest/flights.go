@@ -60,18 +60,6 @@ func (a *api) flight(ctx context.Context, q *query, carrier, number, date string
 		Origin: q.text("origin"), Destination: q.text("destination"), FlightID: q.text("flightId"),
 	}
 	refresh := q.flag("refresh")
-	if len(q.faults) > 0 {
-		checkLeg(&q.faults, leg)
-		return nil, q.faults.Err()
-	}
+	leg.Faults = q.faults
 	return a.query.Flight(ctx, leg, refresh)
-}
-
-// checkLeg adds what the domain finds wrong with leg, for input that is
-// refused before the resolver sees it. A field that has a fault gets no other.
-func checkLeg(v *flight.Invalid, leg graph.LegInput) {
-	var more flight.Invalid
-	flight.ParseKey(&more, leg.Carrier, leg.FlightNumber, leg.Date)
-	flight.ParseSelector(&more, leg.Origin, leg.Destination, leg.FlightID)
-	merge(v, more)
 }

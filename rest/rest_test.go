@@ -134,6 +134,7 @@ type rig struct {
 	world      *world
 	handler    http.Handler
 	resolver   *graph.Resolver
+	guard      *access.Guard
 	server     *httptest.Server
 	key, other string // keys of two accounts
 	log        *syncWriter
@@ -168,10 +169,10 @@ func newRig(t testing.TB, m dbtest.Mode) *rig {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { r.resolver.Run(ctx) })
-	guard := access.NewGuard(m.DB, m.Redis)
-	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: guard, Flags: atlas, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.guard = access.NewGuard(m.DB, m.Redis)
+	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: r.guard, Flags: atlas, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	r.server = httptest.NewServer(r.handler)
-	t.Cleanup(func() { r.server.Close(); guard.Close(); stop(); running.Wait() })
+	t.Cleanup(func() { r.server.Close(); r.guard.Close(); stop(); running.Wait() })
 	keys := access.NewKeys(m.DB, m.Redis)
 	for name, key := range map[string]*string{"acme": &r.key, "rival": &r.other} {
 		issued, err := keys.Create(t.Context(), name, "unlimited")

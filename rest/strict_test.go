@@ -48,8 +48,18 @@ func TestBodyIsStrict(t *testing.T) {
 		{"metadata is a list", with(`"metadata":[1]`), []string{"metadata: must be an object"}},
 		{"form and content", `{"carrier":"*","flightNumber":"x","date":"soon","webhookUrl":7,"origin":"-"}`, []string{
 			"webhookUrl: must be a string", "carrier: must be an airline", "flightNumber: must be one to four", "date: must be a calendar", "origin: must be an airport"}},
+		{"form and all that the resolver judges", createBody("carrier", 7, "date", "2028-01-01", "webhookUrl", "http://10.0.0.1/", "secret", "x",
+			"events", []any{"gone.wrong", 7, "status.changed"}, "delayThresholdMinutes", 0, "headers", map[string]any{"Host": "a", "X-A": 1, "b c": "d"},
+			"metadata", map[string]string{"a": strings.Repeat("x", 16<<10)}, "colour", "blue"), []string{
+			"carrier: must be a string", "events[1]: must be a string", "headers.X-A: must be a string", "colour: is not a field",
+			"date: must be at most 365 days ahead", "webhookUrl: must have a public address", "secret: must have 16 to 256",
+			`events: "gone.wrong" is not a change type`, "delayThresholdMinutes: must be 1 to 240",
+			"headers.Host: is set by the service", "headers.b c: is not a valid header name", "metadata: must be at most"}},
+		{"nothing right in a list", with(`"events":[7,null],"headers":{"Host":1},"metadata":7,"delayThresholdMinutes":"0","secret":""`), []string{
+			"secret: must not be empty", "events[0]: must be a string", "events[1]: must be a string",
+			"delayThresholdMinutes: must be a whole number", "headers.Host: must be a string", "metadata: must be an object"}},
 		{"content", createBody("carrier", "*", "webhookUrl", "ftp://x", "events", []string{"gone.wrong"}, "delayThresholdMinutes", 241, "secret", "x", "headers", map[string]string{"Host": "a"}), []string{
-			"carrier: must be an airline", "webhookUrl: the URL must", "secret: the secret must",
+			"carrier: must be an airline", "webhookUrl: must begin with http", "secret: must have 16 to 256",
 			`events: "gone.wrong" is not a change type`, "delayThresholdMinutes: must be 1 to 240", "headers.Host: is set by the service"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,6 +159,9 @@ func TestQueryIsStrict(t *testing.T) {
 		{"/v1/flights/AA/x/y?origin=!&refresh=&refresh=", []string{"refresh", "flightNumber", "date", "origin"}},
 		{"/v1/subscriptions?limit=0&offset=-1&status=x&carrier=*&flightNumber=x&date=x", []string{"carrier", "date", "flightNumber", "limit", "offset", "status"}},
 		{"/v1/subscriptions?limit=a&offset=b", []string{"offset", "limit"}},
+		{"/v1/subscriptions?limit=a&status=x&offset=-1", []string{"limit", "offset", "status"}},
+		{"/v1/subscriptions?date=x&date=y&carrier=*&limit=201", []string{"carrier", "date", "limit"}},
+		{"/v1/flights/AA/100/2028-01-01?refresh=maybe", []string{"date", "refresh"}},
 		{"/v1/subscriptions?%", []string{"query"}},
 	} {
 		got := r.do(t, request{path: c.path})

@@ -14,12 +14,7 @@ func (a *api) createSubscription(ctx context.Context, r *http.Request) (answer, 
 	if err != nil {
 		return answer{}, err
 	}
-	in := createInput(body)
-	if len(*body.faults) > 0 {
-		checkLeg(body.faults, in.LegInput)
-		return answer{}, body.faults.Err()
-	}
-	return subscription(http.StatusCreated)(a.mutation.CreateSubscription(ctx, in))
+	return subscription(http.StatusCreated)(a.mutation.CreateSubscription(ctx, createInput(body)))
 }
 
 // createInput reads the contract's CreateSubscriptionDto.
@@ -38,6 +33,7 @@ func createInput(o *object) graph.CreateSubscriptionInput {
 		Metadata:              o.object("metadata"),
 	}
 	o.unknown()
+	in.Faults = *o.faults
 	return in
 }
 
@@ -71,9 +67,7 @@ func (a *api) listSubscriptions(ctx context.Context, r *http.Request) (answer, e
 		Carrier: q.text("carrier"), FlightNumber: q.text("flightNumber"), Date: q.text("date"),
 	}
 	offset, limit := q.number("offset", 0), q.number("limit", defaultLimit)
-	if err := q.faults.Err(); err != nil {
-		return answer{}, err
-	}
+	filter.Faults = q.faults
 	page, err := a.query.Subscriptions(ctx, &filter, offset, limit)
 	if err != nil {
 		return answer{}, err

@@ -130,7 +130,7 @@ func EmbeddedRedis(t testing.TB) redis.UniversalClient {
 		t.Fatal(err)
 	}
 	client := redis.NewClient(&redis.Options{
-		Addr: "embedded", Protocol: 2,
+		Addr: "127.0.0.1:0", Protocol: 2,
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 	})
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -27,17 +27,17 @@ var publicOnly = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(
 // host, no credentials, no fragment, at most [MaxURL] bytes. Unless
 // allowPrivate is set, localhost and literal addresses that are not public are
 // refused; a name that resolves to one is refused when it is connected to. The
-// error's text says what is wrong.
+// error's text says what is wrong, of the URL: "must name a host".
 func CheckURL(raw string, allowPrivate bool) error {
 	if len(raw) > MaxURL {
-		return fmt.Errorf("the URL must not be longer than %d bytes", MaxURL)
+		return fmt.Errorf("must not be longer than %d bytes", MaxURL)
 	}
 	u, err := parseURL(raw)
 	if err != nil {
 		return err
 	}
 	if u.Fragment != "" || strings.HasSuffix(raw, "#") {
-		return errors.New("the URL must not have a fragment: it would not be sent")
+		return errors.New("must not have a fragment: it would not be sent")
 	}
 	return checkHost(u.Hostname(), allowPrivate)
 }
@@ -46,20 +46,20 @@ func CheckURL(raw string, allowPrivate bool) error {
 func parseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("the URL cannot be parsed")
+		return nil, errors.New("must be well-formed")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("the URL must begin with http:// or https://")
+		return nil, errors.New("must begin with http:// or https://")
 	}
 	if u.Hostname() == "" {
-		return nil, errors.New("the URL must name a host")
+		return nil, errors.New("must name a host")
 	}
 	if u.User != nil {
-		return nil, errors.New("the URL must not hold credentials: use a header for them")
+		return nil, errors.New("must not hold credentials: use a header for them")
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, errors.New("the URL's port must be between 1 and 65535")
+			return nil, errors.New("must have a port between 1 and 65535")
 		}
 	}
 	return u, nil
@@ -78,7 +78,7 @@ func checkHost(host string, allowPrivate bool) error {
 		// No top-level domain is a number, so this is an IPv4 address in a
 		// spelling (2130706433, 0x7f.1, 127.1, 010.0.0.1, a final dot) that
 		// resolvers read each in their own way.
-		return errors.New("the URL's host must be a name, or an IP address in its usual form")
+		return errors.New("must have a name as its host, or an IP address in its usual form")
 	}
 	if allowPrivate {
 		return nil
@@ -89,11 +89,11 @@ func checkHost(host string, allowPrivate bool) error {
 	return nil
 }
 
-var errNotPublic = errors.New("the URL's host must be a public address")
+var errNotPublic = errors.New("must have a public address as its host")
 
 func checkAddr(addr netip.Addr, allowPrivate bool) error {
 	if addr.Zone() != "" {
-		return errors.New("the URL's host must not have a zone")
+		return errors.New("must not have a zone in its host")
 	}
 	if !allowPrivate && publicOnly.SafeAddr(addr) != nil {
 		return errNotPublic
@@ -104,20 +104,20 @@ func checkAddr(addr netip.Addr, allowPrivate bool) error {
 // checkName accepts what can be looked up in the DNS, in ASCII.
 func checkName(name string) error {
 	if len(name) > 253 {
-		return errors.New("the URL's host name is too long")
+		return errors.New("must not have a host name longer than 253 bytes")
 	}
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || len(label) > 63 {
-			return errors.New("the URL's host is not a valid name")
+			return errors.New("must have a valid name as its host")
 		}
 		for i := range len(label) {
 			switch c := label[i]; {
 			case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
 			case c >= 0x80:
 				// Mapping to ASCII can turn look-alikes into localhost or digits.
-				return errors.New("the URL's host name must be in ASCII (xn--… for other scripts)")
+				return errors.New("must have a host name in ASCII (xn--… for other scripts)")
 			default:
-				return errors.New("the URL's host is not a valid name")
+				return errors.New("must have a valid name as its host")
 			}
 		}
 	}

@@ -33,16 +33,16 @@ func MaskSecret(secret string) string {
 }
 
 // CheckSecret returns nil for a secret that a client may supply: 16 to 256
-// printable ASCII characters. Otherwise the error's text says what is wrong,
-// without repeating the secret.
+// printable ASCII characters. Otherwise the error's text says what is wrong
+// with it, without repeating it: "must have 16 to 256 characters".
 func CheckSecret(secret string) error {
 	for i := range len(secret) {
 		if secret[i] < ' ' || secret[i] > '~' {
-			return errors.New("the secret must consist of printable ASCII characters")
+			return errors.New("must consist of printable ASCII characters")
 		}
 	}
 	if len(secret) < MinSecret || len(secret) > MaxSecret {
-		return fmt.Errorf("the secret must have %d to %d characters", MinSecret, MaxSecret)
+		return fmt.Errorf("must have %d to %d characters", MinSecret, MaxSecret)
 	}
 	return nil
 }

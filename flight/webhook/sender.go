@@ -146,7 +146,7 @@ func (s *Sender) Send(ctx context.Context, r Request) Result {
 	}
 	u, err := parseURL(r.URL)
 	if err != nil {
-		return failed(ClassInvalidURL, err.Error(), start)
+		return failed(ClassInvalidURL, "the URL "+err.Error(), start)
 	}
 	header, err := s.header(r)
 	if err != nil {
