@@ -4,17 +4,22 @@ ARGS ?=
 TIMEOUT ?= 20m
 BENCHTIME ?= 1s
 
-.PHONY: help run build generate check lint fmt-check test test-quick bench replay-day
+.PHONY: help run build assets generate check lint fmt-check test test-quick bench replay-day
 .NOTPARALLEL:
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 run: ## start the service with everything embedded; needs Go and nothing else
+	@assets/make --if-possible
 	@go run . $(ARGS)
 
 build: ## bin/flightwire
+	@assets/make --if-possible
 	go build -trimpath -o bin/flightwire .
+
+assets: ## real flags and all languages' country names, from npm; run, build and test try it too
+	@assets/make
 
 generate: ## write the generated files anew
 	go tool gqlgen generate
@@ -38,6 +43,7 @@ fmt-check:
 test: ## all tests with the race detector, on both modes; starts the servers that it needs
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || \
 		{ echo "make test: the race detector needs a C compiler: install gcc (or run make test-quick)" >&2; exit 2; }
+	@assets/make --if-possible
 	@test/with-servers go test -race -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 test-quick: ## the half of the tests that needs no servers

@@ -89,7 +89,7 @@ func run(ctx context.Context, c Config) (err error) {
 		open.add(func() error { guard.Close(); return nil })
 		resolver := graph.New(graph.ResolverConfig{
 			DB: database, Intake: intake, Client: tasks, Clock: clock, AllowPrivateWebhooks: *c.AllowPrivateWebhooks,
-			LegacyPrefix: c.LegacyPrefix, CacheTTL: c.CacheTTL, Process: processID(),
+			LegacyPrefix: c.LegacyPrefix, CacheTTL: c.CacheTTL, Process: processID(), BaseURL: base,
 		})
 		open.add(background(resolver.Run))
 		routes.Handle("/graphql", graph.NewHandler(resolver, graph.HandlerConfig{Auth: guard, Context: server.streams.ctx}))

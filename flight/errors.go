@@ -20,6 +20,7 @@ const (
 	CodeLegNotFound         Code = "leg_not_found"          // the flight is there, no leg matches; Legs lists them
 	CodeOriginRequired      Code = "origin_required"        // several legs and none selected; Legs lists them
 	CodeSubscriptionMissing Code = "subscription_not_found" // no such subscription in this account
+	CodeCountryNotFound     Code = "country_not_found"      // no such code in ISO 3166-1
 	CodeInvalidState        Code = "invalid_state"          // the subscription's state forbids it
 	CodeNotFound            Code = "not_found"              // anything else that is not there
 	CodeConflict            Code = "conflict"               // it is there already, or changed under us

@@ -25,6 +25,8 @@ var prices = map[string]price{
 	"Query.subscription":          {own: 10, times: 1},
 	"Query.subscriptions":         {own: 20, by: "limit"},
 	"SubscriptionPage.data":       {own: 1, times: 1}, // the limit has been reckoned
+	"Query.countries":             {own: 10, times: 249},
+	"Query.country":               {own: 10, times: 1},
 	"Mutation.createSubscription": {own: 100, times: 1},
 	"Mutation.deleteSubscription": {own: 50, times: 1},
 	"Mutation.pauseSubscription":  {own: 50, times: 1},

@@ -55,6 +55,8 @@ type QueryResolver interface {
 	Flight(ctx context.Context, leg LegInput, refresh bool) (*flight.Snapshot, error)
 	Subscription(ctx context.Context, id string) (*flight.Subscription, error)
 	Subscriptions(ctx context.Context, filter *SubscriptionFilter, offset int, limit int) (*SubscriptionPage, error)
+	Countries(ctx context.Context, lang string) ([]flight.CountryRef, error)
+	Country(ctx context.Context, code string, lang string) (*flight.CountryRef, error)
 }
 type SubscriptionResolver interface {
 	FlightChanged(ctx context.Context, leg LegInput, after *string) (<-chan *FlightUpdate, error)
@@ -223,6 +225,20 @@ type Query {
     "How many to return, 1 to 200."
     limit: Int! = 50
   ): SubscriptionPage!
+
+  "The 249 countries and territories of ISO 3166-1, in the alphabetical order of the language."
+  countries(
+    "The language of the names, a BCP 47 tag such as ` + "`" + `pt-BR` + "`" + `. The nearest that there are names for is taken."
+    lang: String! = "en"
+  ): [CountryRef!]!
+
+  "One country or territory of ISO 3166-1."
+  country(
+    "Its alpha-2 code, in any case."
+    code: String!
+    "The language of the name, a BCP 47 tag such as ` + "`" + `pt-BR` + "`" + `. The nearest that there are names for is taken."
+    lang: String! = "en"
+  ): CountryRef!
 }
 
 "What can be done."
@@ -1248,6 +1264,42 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_countries_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "lang",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["lang"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_country_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "code",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["code"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "lang",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["lang"] = arg1
 	return args, nil
 }
 
@@ -4380,6 +4432,94 @@ func (ec *executionContext) fieldContext_Query_subscriptions(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_countries(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_countries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Countries(ctx, fc.Args["lang"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []flight.CountryRef) graphql.Marshaler {
+			return ec.marshalNCountryRef2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐCountryRefᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_countries(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CountryRef(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_countries_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_country(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_country(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Country(ctx, fc.Args["code"].(string), fc.Args["lang"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.CountryRef) graphql.Marshaler {
+			return ec.marshalNCountryRef2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐCountryRef(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_country(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CountryRef(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_country_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7198,6 +7338,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "countries":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_countries(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "country":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_country(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -7868,6 +8052,32 @@ func (ec *executionContext) marshalNCodeshareRef2ᚕgithubᚗcomᚋflightwireᚋ
 
 func (ec *executionContext) marshalNCountryRef2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐCountryRef(ctx context.Context, sel ast.SelectionSet, v flight.CountryRef) graphql.Marshaler {
 	return ec._CountryRef(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNCountryRef2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐCountryRefᚄ(ctx context.Context, sel ast.SelectionSet, v []flight.CountryRef) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCountryRef2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐCountryRef(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNCountryRef2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐCountryRef(ctx context.Context, sel ast.SelectionSet, v *flight.CountryRef) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CountryRef(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNCreateSubscriptionInput2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐCreateSubscriptionInput(ctx context.Context, v any) (CreateSubscriptionInput, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/places"
 	"github.com/flightwire/flightwire/jobs"
 )
 
@@ -20,6 +21,8 @@ type ResolverConfig struct {
 
 	AllowPrivateWebhooks bool           // let webhooks go to private addresses
 	LegacyPrefix         string         // header names x-<prefix>-… are reserved; empty: none
+	BaseURL              string         // public address, for the URLs of flags
+	Countries            *places.Atlas  // nil: what was built in
 	CacheTTL             *time.Duration // world time; nil: by the flight's phase; 0: no cache
 	Process              string         // id of this process; live viewers are counted under it
 }
@@ -33,6 +36,9 @@ type Resolver struct {
 
 // New returns the use cases. [Resolver.Run] must run beside them.
 func New(c ResolverConfig) *Resolver {
+	if c.Countries == nil {
+		c.Countries = places.BuiltIn()
+	}
 	now := func() flight.Time { return c.Clock.World(c.DB.Now()) }
 	return &Resolver{
 		cfg:     c,

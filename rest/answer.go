@@ -13,11 +13,12 @@ import (
 type answer struct {
 	status int
 	body   []byte
+	header http.Header // further headers, which win over those of every answer; may be shared; nil: none
 }
 
 // Shared header values: what is set on every answer costs no allocation.
 // Answers depend on the key, which caches in between do not know, so none
-// keeps them.
+// keeps them; those that do not say so in their header.
 var (
 	jsonType = []string{"application/json"}
 	noStore  = []string{"no-store"}
@@ -26,12 +27,17 @@ var (
 func (ans answer) write(w http.ResponseWriter) {
 	h := w.Header()
 	h["Cache-Control"] = noStore
+	if ans.body != nil {
+		h["Content-Type"] = jsonType
+		h["Content-Length"] = []string{strconv.Itoa(len(ans.body))}
+	}
+	for name, values := range ans.header {
+		h[name] = values
+	}
 	if ans.body == nil {
 		w.WriteHeader(ans.status)
 		return
 	}
-	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(ans.body))}
 	w.WriteHeader(ans.status)
 	_, _ = w.Write(ans.body) // it fails when the client has gone: nobody to tell
 }

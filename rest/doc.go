@@ -16,9 +16,11 @@
 // once; names of JSON fields are exact, and each may stand once. null for an
 // optional field is the same as leaving it out; an empty secret is a fault.
 // refresh is on when it is true, 1 or has no value, in any case. The timeline
-// takes every selector that its flight takes. A body that is not sent as
-// application/json is an invalid request (400), not a 415; where none is
-// documented, none is read. An upstream that does not say when it is back is
-// to be tried again after ten seconds. A path is what the table says: one with
-// a trailing slash, an empty segment or dots is neither found nor redirected.
+// takes every selector that its flight takes. The image of a flag may be kept
+// by anyone for thirty days, a drawing that stands in for one for a day. A body
+// that is not sent as application/json is an invalid request (400), not a 415;
+// where none is documented, none is read. An upstream that does not say when it
+// is back is to be tried again after ten seconds. A path is what the table
+// says: one with a trailing slash, an empty segment or dots is neither found
+// nor redirected.
 package rest

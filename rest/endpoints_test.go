@@ -23,6 +23,32 @@ var endpoints = []struct {
 	status int
 	bad    []badCall
 }{
+	{"GET /v1/countries", "/v1/countries?lang=de-AT", "", 200, []badCall{
+		{"lang", "/v1/countries?lang=not%20a%20tag", 400, "invalid_request"},
+		{"repeated", "/v1/countries?lang=de&lang=en", 400, "invalid_request"},
+		{"malformed", "/v1/countries?lang=%zz", 400, "invalid_request"},
+	}},
+	{"GET /v1/countries/{code}", "/v1/countries/is?lang=de", "", 200, []badCall{
+		{"lang", "/v1/countries/is?lang=en_US", 400, "invalid_request"},
+		{"repeated", "/v1/countries/is?lang=de&lang=de", 400, "invalid_request"},
+		{"unknown", "/v1/countries/zz", 404, "country_not_found"},
+		{"alpha-3", "/v1/countries/ISL", 404, "country_not_found"},
+		{"not in the standard", "/v1/countries/XK", 404, "country_not_found"},
+		{"strange", "/v1/countries/%00%ff'--", 404, "country_not_found"},
+	}},
+	{"GET /v1/flags/{file}", "/v1/flags/is.svg?shape=1x1", "", 200, []badCall{
+		{"shape", "/v1/flags/is.svg?shape=3x4", 400, "invalid_request"},
+		{"shape of an unknown one", "/v1/flags/zz.svg?shape=3x4", 400, "invalid_request"},
+		{"repeated", "/v1/flags/is.svg?shape=4x3&shape=1x1", 400, "invalid_request"},
+		{"malformed", "/v1/flags/is.svg?shape=%zz", 400, "invalid_request"},
+		{"unknown", "/v1/flags/zz.svg", 404, "flag_not_found"},
+		{"no name", "/v1/flags/.svg", 404, "flag_not_found"},
+		{"no SVG", "/v1/flags/is.png", 404, "flag_not_found"},
+		{"bare", "/v1/flags/is", 404, "flag_not_found"},
+		{"a path", "/v1/flags/4x3%2fis.svg", 404, "flag_not_found"},
+		{"out of it", "/v1/flags/..%2f4x3%2fis.svg", 404, "route_not_found"},
+		{"Kelvin's sign", "/v1/flags/%e2%84%aae.svg", 404, "flag_not_found"},
+	}},
 	{"GET /v1/flights/search", "/v1/flights/search?carrier=AA&flightNumber=100&date=" + today, "", 200, []badCall{
 		{"nothing asked", "/v1/flights/search", 400, "invalid_request"},
 		{"no number", "/v1/flights/search?carrier=AA&date=" + today, 400, "invalid_request"},
@@ -100,6 +126,12 @@ func TestEveryEndpoint(t *testing.T) {
 				}
 				t.Run("keys", func(t *testing.T) {
 					p := path()
+					if e.route == "GET /v1/flags/{file}" { // the only one for everybody
+						for _, key := range []string{"-", madeUpKey} {
+							call(p, key).want(t, e.status, "")
+						}
+						return
+					}
 					for key, code := range map[string]string{"-": "missing_api_key", madeUpKey: "invalid_api_key", r.key + "x": "invalid_api_key"} {
 						got := call(p, key)
 						got.want(t, 401, code)

@@ -16,6 +16,7 @@ import (
 // Codes that only HTTP knows.
 const (
 	codeRouteNotFound    flight.Code = "route_not_found"
+	codeFlagNotFound     flight.Code = "flag_not_found"
 	codeMethodNotAllowed flight.Code = "method_not_allowed"
 	codePayloadTooLarge  flight.Code = "payload_too_large"
 )
@@ -28,7 +29,9 @@ var statuses = map[flight.Code]int{
 	flight.CodeFlightNotFound:      http.StatusNotFound,
 	flight.CodeLegNotFound:         http.StatusNotFound,
 	flight.CodeSubscriptionMissing: http.StatusNotFound,
+	flight.CodeCountryNotFound:     http.StatusNotFound,
 	flight.CodeNotFound:            http.StatusNotFound,
+	codeFlagNotFound:               http.StatusNotFound,
 	codeRouteNotFound:              http.StatusNotFound,
 	codeMethodNotAllowed:           http.StatusMethodNotAllowed,
 	flight.CodeInvalidState:        http.StatusConflict,
@@ -79,7 +82,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if body.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(body.RetryAfterSeconds))
 	}
-	answer{body.StatusCode, encode(body)}.write(w)
+	answer{status: body.StatusCode, body: encode(body)}.write(w)
 }
 
 // gone reports whether err is there because the client went away.

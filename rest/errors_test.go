@@ -31,6 +31,8 @@ var failing = []struct {
 	{"leg_not_found", &flight.Error{Code: flight.CodeLegNotFound, Message: "No leg matches <the selector>.", Legs: legs}},
 	{"origin_required", fmt.Errorf("wrapped: %w", &flight.Error{Code: flight.CodeOriginRequired, Message: "Name the origin.", Legs: legs})},
 	{"subscription_not_found", flight.Errorf(flight.CodeSubscriptionMissing, "There is no such subscription.")},
+	{"country_not_found", flight.Errorf(flight.CodeCountryNotFound, "There is no such country.")},
+	{"flag_not_found", flight.Errorf(codeFlagNotFound, "There is no such flag.")},
 	{"not_found", flight.Errorf(flight.CodeNotFound, "There is no such thing.")},
 	{"invalid_state", &flight.Error{Code: flight.CodeInvalidState, Message: "The subscription is completed.", Status: flight.SubscriptionCompleted}},
 	{"conflict", flight.Errorf(flight.CodeConflict, "The flight changed. Try again.")},

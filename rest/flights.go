@@ -24,7 +24,7 @@ func snapshot(s *flight.Snapshot, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{http.StatusOK, s.Encode()}, nil
+	return answer{status: http.StatusOK, body: s.Encode()}, nil
 }
 
 // timeline is the contract's FlightTimeline.
@@ -45,7 +45,7 @@ func (a *api) getTimeline(ctx context.Context, r *http.Request) (answer, error) 
 	if t.Data == nil {
 		t.Data = []flight.TimelineEntry{}
 	}
-	return answer{http.StatusOK, encode(t)}, nil
+	return answer{status: http.StatusOK, body: encode(t)}, nil
 }
 
 // flightAt looks up the flight that the path names.

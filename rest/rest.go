@@ -12,6 +12,7 @@ import (
 
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/places"
 	"github.com/flightwire/flightwire/graph"
 )
 
@@ -27,6 +28,7 @@ type Guard interface {
 type Config struct {
 	Resolver *graph.Resolver // the use cases
 	Guard    Guard           // who may ask
+	Flags    *places.Atlas   // images of flags; nil: those that were built in
 	Logger   *slog.Logger    // our own faults, by request id; nil: slog.Default
 }
 
@@ -35,6 +37,7 @@ type api struct {
 	query    graph.QueryResolver
 	mutation graph.MutationResolver
 	guard    Guard
+	flags    *places.Atlas
 	log      *slog.Logger
 	mux      *http.ServeMux
 }
@@ -43,9 +46,12 @@ type api struct {
 // with the error body of a route that does not exist, so it may also be what
 // everything else falls through to.
 func New(c Config) http.Handler {
-	a := &api{query: c.Resolver.Query(), mutation: c.Resolver.Mutation(), guard: c.Guard, log: c.Logger, mux: http.NewServeMux()}
+	a := &api{query: c.Resolver.Query(), mutation: c.Resolver.Mutation(), guard: c.Guard, flags: c.Flags, log: c.Logger, mux: http.NewServeMux()}
 	if a.log == nil {
 		a.log = slog.Default()
+	}
+	if a.flags == nil {
+		a.flags = places.BuiltIn()
 	}
 	for _, rt := range routes {
 		a.mux.Handle(rt.method+" "+rt.path, a.serve(rt))

@@ -164,12 +164,13 @@ func newRig(t testing.TB, m dbtest.Mode) *rig {
 	clock := flight.Clock{Start: m.DB.Now(), Epoch: epoch, Speed: 1e-9}
 	client := jobs.NewClient(m.Redis)
 	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Source: r.world, Clock: clock})
-	r.resolver = graph.New(graph.ResolverConfig{DB: m.DB, Intake: intake, Client: client, Clock: clock, LegacyPrefix: "legacy", Process: "test"})
+	atlas := newAtlas(t)
+	r.resolver = graph.New(graph.ResolverConfig{BaseURL: "https://fw.example/", Countries: atlas, DB: m.DB, Intake: intake, Client: client, Clock: clock, LegacyPrefix: "legacy", Process: "test"})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { r.resolver.Run(ctx) })
 	r.guard = access.NewGuard(m.DB, m.Redis)
-	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: r.guard, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: r.guard, Flags: atlas, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	r.server = httptest.NewServer(r.handler)
 	t.Cleanup(func() { r.server.Close(); r.guard.Close(); stop(); running.Wait() })
 	keys := access.NewKeys(m.DB, m.Redis)

@@ -26,6 +26,10 @@ const (
 
 // routes is the whole interface, in the order of the contract's endpoint table.
 var routes = []route{
+	{"GET", "/v1/countries", keyed, (*api).listCountries},
+	{"GET", "/v1/countries/{code}", keyed, (*api).getCountry},
+	{"GET", "/v1/flags/{file}", open, (*api).getFlag},
+
 	{"GET", "/v1/flights/search", keyed, (*api).searchFlight},
 	{"GET", "/v1/flights/{carrier}/{flightNumber}/{date}", keyed, (*api).getFlight},
 	{"GET", "/v1/flights/{carrier}/{flightNumber}/{date}/timeline", keyed, (*api).getTimeline},

@@ -72,7 +72,7 @@ func (a *api) listSubscriptions(ctx context.Context, r *http.Request) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{http.StatusOK, pageBody(page)}, nil
+	return answer{status: http.StatusOK, body: pageBody(page)}, nil
 }
 
 // defaultLimit is how long a page of subscriptions is when nobody says.
@@ -105,7 +105,7 @@ func subscription(status int) func(*flight.Subscription, error) (answer, error) 
 		if err != nil {
 			return answer{}, err
 		}
-		return answer{status, subscriptionBody(s)}, nil
+		return answer{status: status, body: subscriptionBody(s)}, nil
 	}
 }
 

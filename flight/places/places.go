@@ -1,5 +1,5 @@
-// Package places is reference data: airports, airlines, countries and the
-// clocks they go by.
+// Package places is reference data: airports, airlines, countries with their
+// names and flags, and the clocks they go by.
 //
 // It promises that every look-up is safe for concurrent use, takes codes in
 // any case, and costs well under a microsecond. The tables are text inside the
@@ -7,8 +7,12 @@
 // demand, and the strings of what is returned are parts of that text. A code
 // that is not in a table is reported by false, never by an error.
 //
+// Names in other languages than English and real flags are built in where
+// `make assets` has been run before, see [Atlas]; without them everything
+// works.
+//
 // Sources, licences and the choices made are in data/README.md and
-// data/NOTICE.md.
+// data/NOTICE.md, and assets/NOTICE.md.
 package places
 
 import (
