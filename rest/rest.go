@@ -34,6 +34,7 @@ type Config struct {
 type api struct {
 	query    graph.QueryResolver
 	mutation graph.MutationResolver
+	logs     graph.FlightSubscriptionResolver
 	guard    Guard
 	log      *slog.Logger
 	mux      *http.ServeMux
@@ -43,7 +44,7 @@ type api struct {
 // with the error body of a route that does not exist, so it may also be what
 // everything else falls through to.
 func New(c Config) http.Handler {
-	a := &api{query: c.Resolver.Query(), mutation: c.Resolver.Mutation(), guard: c.Guard, log: c.Logger, mux: http.NewServeMux()}
+	a := &api{query: c.Resolver.Query(), mutation: c.Resolver.Mutation(), logs: c.Resolver.FlightSubscription(), guard: c.Guard, log: c.Logger, mux: http.NewServeMux()}
 	if a.log == nil {
 		a.log = slog.Default()
 	}
