@@ -165,6 +165,7 @@ func TestSecretIsMasked(t *testing.T) {
 	}
 	for _, q := range []request{
 		{path: "/v1/subscriptions/" + s.ID}, {path: "/v1/subscriptions"},
+		{method: "PATCH", path: "/v1/subscriptions/" + s.ID, body: `{"delayThresholdMinutes": 7}`}, {method: "PATCH", path: "/v1/subscriptions/" + s.ID, body: `{}`},
 		{method: "POST", path: "/v1/subscriptions/" + s.ID + "/pause"}, {method: "POST", path: "/v1/subscriptions/" + s.ID + "/resume"},
 	} {
 		got := r.do(t, q)
