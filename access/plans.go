@@ -16,3 +16,12 @@ func checkPlan(v *flight.Invalid, plan string) {
 		v.Add("plan", "must be one of %s", strings.Join(plans, ", "))
 	}
 }
+
+// WatchedFlights returns how many flights an account on that plan may begin to
+// watch in a month; capped is false when there is no limit.
+func WatchedFlights(plan string) (limit int, capped bool) {
+	if plan == "free" {
+		return 3, true
+	}
+	return 0, false
+}

@@ -42,9 +42,7 @@ type claimRow struct {
 
 // stopped reports whether the event must not be sent: its subscription was
 // paused or suspended while a process died over it.
-func (r *claimRow) stopped() bool {
-	return r.Status == flight.SubscriptionPaused || r.Status == flight.SubscriptionSuspended && r.Type != flight.EventSuspended
-}
+func (r *claimRow) stopped() bool { return !r.Type.SentWhile(r.Status) }
 
 // ClaimEvents claims up to limit events whose attempt is due, the longest due
 // first, for as long as lease. An attempt whose claim has run out belongs to a

@@ -230,8 +230,8 @@ func (o *outbox) touch(s *stateRow) {
 }
 
 // add appends an event to a subscription's sequence. It is missed when the
-// subscription is suspended, unless it says just that; else it waits, first in
-// line if no other does.
+// subscription is suspended, unless it is sent all the same; else it waits,
+// first in line if no other does.
 func (o *outbox) add(s *follower, e event) {
 	st := s.state
 	st.Seq++
@@ -247,7 +247,7 @@ func (o *outbox) add(s *follower, e event) {
 	}
 	row.Envelope = string(envelope(row, o.now, e, s.Metadata))
 	switch {
-	case s.Status == flight.SubscriptionSuspended && e.kind != flight.EventSuspended:
+	case !e.kind.SentWhile(s.Status):
 		row.Status = flight.EventMissed
 	case st.HeadSeq == nil:
 		st.HeadSeq = &row.Seq

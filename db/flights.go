@@ -158,6 +158,19 @@ func (db *DB) snapshot(ctx context.Context, q queries, flightID string, version 
 	return s, nil
 }
 
+// present returns the snapshot of a row as of the last look; nil while the
+// flight is not found.
+func (tx *Tx) present(ctx context.Context, f *flightRow) (*flight.Snapshot, error) {
+	if !f.Resolved || f.Version == 0 {
+		return nil, nil
+	}
+	s, err := tx.db.snapshot(ctx, tx.queries, f.ID, f.Version)
+	if err != nil {
+		return nil, err
+	}
+	return s.FetchedAgain(f.FetchedAt.Flight()), nil
+}
+
 // Update is one version of a leg's snapshot.
 type Update struct {
 	FlightID          string

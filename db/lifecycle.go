@@ -151,23 +151,23 @@ func (db *DB) ResumeSubscription(ctx context.Context, account, id string, now fl
 }
 
 // catchUp prepares the net changes of a resumed subscription. One whose flight
-// was found while it was paused hears of that instead.
+// was found while it was paused hears of that instead. A test shows a snapshot
+// too, but tells no change, so it does not count.
 func (tx *Tx) catchUp(ctx context.Context, s *locked, out *outbox) error {
-	snap, err := tx.db.snapshot(ctx, tx.queries, s.flight.ID, s.flight.Version)
-	if err != nil {
-		return err
-	}
 	var told sql.NullInt64
-	err = tx.get(ctx, &told, `SELECT max(version) FROM events
-		WHERE subscription_id = $1 AND version > 0 AND status IN ('delivered', 'pending')`, s.ID)
+	err := tx.get(ctx, &told, `SELECT max(version) FROM events
+		WHERE subscription_id = $1 AND version > 0 AND type <> 'subscription.test' AND status IN ('delivered', 'pending')`, s.ID)
 	if err == nil && !told.Valid { // nothing reached it: reckon from what it was first shown
-		err = tx.get(ctx, &told, `SELECT min(version) FROM events WHERE subscription_id = $1 AND version > 0`, s.ID)
+		err = tx.get(ctx, &told, `SELECT min(version) FROM events WHERE subscription_id = $1 AND version > 0 AND type <> 'subscription.test'`, s.ID)
 	}
 	if err != nil {
 		return err
 	}
 	if !told.Valid {
-		snap = snap.FetchedAgain(s.flight.FetchedAt.Flight())
+		snap, err := tx.present(ctx, s.flight)
+		if err != nil {
+			return err
+		}
 		s.state.setTold(flight.ToldBy(snap))
 		out.add(s.follower, event{kind: flight.EventActivated, flight: s.flight, next: snap})
 		return nil
@@ -175,4 +175,24 @@ func (tx *Tx) catchUp(ctx context.Context, s *locked, out *outbox) error {
 	s.state.ResumeFrom = &told.Int64
 	_, err = tx.exec(ctx, `UPDATE flights SET catch_up = true WHERE id = $1`, s.flight.ID)
 	return err
+}
+
+// TestSubscription records a subscription.test event, whatever the state of the
+// subscription, and returns its id. It carries the flight as it stands.
+func (db *DB) TestSubscription(ctx context.Context, account, id string) (eventID string, err error) {
+	err = db.tx(ctx, "test subscription", func(tx *Tx) error {
+		s, err := tx.lockSubscription(ctx, account, id)
+		if err != nil {
+			return err
+		}
+		e := event{kind: flight.EventTest, flight: s.flight}
+		if e.next, err = tx.present(ctx, s.flight); err != nil {
+			return err
+		}
+		out := outbox{tx: tx, now: db.Now()}
+		out.add(s.follower, e)
+		eventID = out.rows[0].ID
+		return out.write(ctx)
+	})
+	return eventID, err
 }

@@ -193,7 +193,7 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 // suspended meanwhile is given up.
 func (r *recorder) stopped(a Attempt) bool {
 	s := r.subs[a.SubscriptionID]
-	return s != nil && (s.Status == flight.SubscriptionPaused || s.Status == flight.SubscriptionSuspended && a.EventType != flight.EventSuspended)
+	return s != nil && !a.EventType.SentWhile(s.Status)
 }
 
 func (r *recorder) deliveryRow(res Result, next time.Time) deliveryRow {
@@ -294,12 +294,8 @@ func (r *recorder) suspend(ctx context.Context) error {
 			return err
 		}
 		e := event{kind: flight.EventSuspended, flight: f}
-		if f.Resolved && f.Version > 0 {
-			snap, err := r.db.snapshot(ctx, r.queries, f.ID, f.Version)
-			if err != nil {
-				return err
-			}
-			e.next = snap.FetchedAgain(f.FetchedAt.Flight())
+		if e.next, err = r.present(ctx, f); err != nil {
+			return err
 		}
 		out := outbox{tx: r.Tx, now: r.now}
 		out.add(s, e)

@@ -36,5 +36,7 @@ var rules = []struct{ name, broken string }{
 		WHERE s.status = 'active' AND NOT f.resolved OR s.status = 'pending' AND f.resolved`},
 	{"an event's snapshot is gone", `SELECT e.id FROM events e WHERE e.version > 0 AND NOT EXISTS
 		(SELECT 1 FROM updates u WHERE u.flight_id = e.flight_id AND u.version = e.version)`},
+	{"a subscription is no watched flight", `SELECT s.id FROM subscriptions s WHERE NOT EXISTS
+		(SELECT 1 FROM watched_flights w WHERE w.subscription_id = s.id AND w.account_id = s.account_id)`},
 	{"a resolved flight has no snapshot", `SELECT id FROM flights WHERE resolved AND (version = 0 OR asked_at IS NULL)`},
 }

@@ -58,7 +58,7 @@ type storm struct {
 	mu      sync.Mutex
 	subs    []string
 	flights map[string]bool
-	done    [8]int // operations that did something, by kind
+	done    [10]int // operations that did something, by kind
 }
 
 var stormKeys = []flight.Key{key, {Carrier: "BA", Number: "1", Date: key.Date}}
@@ -76,8 +76,8 @@ func (s *storm) note(kind int, subs []string, flights ...string) {
 // report fails when some kind of operation never did anything: then the storm
 // tested less than it seems.
 func (s *storm) report() {
-	s.Logf("created %d, accepted %d, paused %d, resumed %d, deleted %d, claimed %d, polled %d, watched %d",
-		s.done[0], s.done[1], s.done[2], s.done[3], s.done[4], s.done[5], s.done[6], s.done[7])
+	s.Logf("created %d, accepted %d, paused %d, resumed %d, deleted %d, claimed %d, polled %d, watched %d, updated %d, tested %d",
+		s.done[0], s.done[1], s.done[2], s.done[3], s.done[4], s.done[5], s.done[6], s.done[7], s.done[8], s.done[9])
 	for kind, n := range s.done {
 		if n == 0 {
 			s.Errorf("nothing of kind %d was done", kind)
@@ -119,7 +119,19 @@ func (s *sailor) step() {
 		})
 	case n < 53:
 		s.change(4, func(id string) error { return s.d.DeleteSubscription(s.Context(), s.account, id) })
-	case n < 80:
+	case n < 56:
+		s.change(8, func(id string) error {
+			if s.rand.IntN(3) == 0 {
+				_, err := s.d.RotateSecret(s.Context(), s.account, id, "0123456789abcdeX")
+				return err
+			}
+			set := flight.ChangeSet(1 + s.rand.IntN(1<<20))
+			_, err := s.d.UpdateSubscription(s.Context(), s.account, id, db.SubscriptionUpdate{Events: &set})
+			return err
+		})
+	case n < 61:
+		s.change(9, func(id string) error { _, err := s.d.TestSubscription(s.Context(), s.account, id); return err })
+	case n < 83:
 		s.send()
 	case n < 92:
 		s.poll()
@@ -154,8 +166,10 @@ func (s *sailor) create() {
 	} else if s.rand.IntN(2) == 0 {
 		n.Selector.Origin = []string{"JFK", "LHR", "XXX"}[s.rand.IntN(3)] // XXX is never found
 	}
+	n.Cap = db.WatchCap{Limit: 1 << 20, Capped: s.rand.IntN(2) == 0}
+	n.Idempotency = db.Idempotency{APIKey: "k1", Key: []string{"", strconv.Itoa(s.rand.IntN(1000))}[s.rand.IntN(2)]}
 	sub, err := s.d.CreateSubscription(s.Context(), n)
-	if !s.fail("create", err) {
+	if !s.fail("create", err, flight.CodeSubscriptionMissing) { // one that was made with this key, and deleted
 		s.note(0, []string{sub.ID})
 	}
 }

@@ -24,6 +24,8 @@ type NewSubscription struct {
 	Events         flight.ChangeSet
 	DelayThreshold int             // minutes
 	Metadata       json.RawMessage // a JSON object, or nil
+	Idempotency    Idempotency     // zero: nothing is repeated
+	Cap            WatchCap        // of the account's plan
 	Now            flight.Time     // world time
 }
 
@@ -83,6 +85,13 @@ func (db *DB) subscription(r *subscriptionRow) (*flight.Subscription, error) {
 	return s, nil
 }
 
+func encodeHeaders(h map[string]string) string {
+	if len(h) == 0 {
+		return ""
+	}
+	return jsonText(h)
+}
+
 func decodeHeaders(id, text string) (map[string]string, error) {
 	if text == "" {
 		return nil, nil
@@ -95,43 +104,62 @@ func decodeHeaders(id, text string) (map[string]string, error) {
 }
 
 // CreateSubscription stores a subscription with its subscription.created event
-// and starts the polling of its flight. The answer holds the whole secret.
-// CodeConflict when the leg's row has gone meanwhile.
+// and starts the polling of its flight. The answer holds the whole secret. With
+// an idempotency key that is taken already it is what [DB.Replay] returns.
+// CodeWatchedFlightLimit when the plan allows no more; CodeConflict when the
+// leg's row has gone meanwhile.
 func (db *DB) CreateSubscription(ctx context.Context, n NewSubscription) (*flight.Subscription, error) {
-	id := newID("sub_")
+	fresh := newID("sub_")
+	id := fresh
 	err := db.tx(ctx, "create subscription", func(tx *Tx) error {
-		f, err := tx.lockFlight(ctx, n)
-		if err != nil {
-			return err
-		}
-		s := &follower{
-			ID: id, Status: flight.SubscriptionPending, Carrier: f.Carrier, Number: f.Number, Date: f.Date,
-			Events: n.Events, DelayThreshold: n.DelayThreshold, Metadata: string(n.Metadata), state: &stateRow{SubscriptionID: id},
-		}
-		e := event{kind: flight.EventCreated, flight: f}
-		if f.Resolved {
-			s.Status = flight.SubscriptionActive
-			snap, err := db.snapshot(ctx, tx.queries, f.ID, f.Version)
+		id = fresh
+		if n.Idempotency.Key != "" {
+			made, err := tx.takeKey(ctx, fresh, n.Idempotency)
 			if err != nil {
 				return err
 			}
-			e.next = snap.FetchedAgain(f.FetchedAt.Flight())
-			s.state.setTold(flight.ToldBy(e.next))
+			if made != "" {
+				id = made
+				return errNothing
+			}
 		}
-		if err := tx.insertSubscription(ctx, f, s, n); err != nil {
+		if err := tx.countWatched(ctx, n.Account, fresh, n.Cap); err != nil {
 			return err
 		}
-		out := outbox{tx: tx, now: db.Now()}
-		out.add(s, e)
-		if err := out.write(ctx); err != nil {
-			return err
-		}
-		return tx.startPolling(ctx, f.ID, n.Now, false)
+		return tx.createSubscription(ctx, fresh, n)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return db.Subscription(ctx, n.Account, id)
+}
+
+func (tx *Tx) createSubscription(ctx context.Context, id string, n NewSubscription) error {
+	f, err := tx.lockFlight(ctx, n)
+	if err != nil {
+		return err
+	}
+	s := &follower{
+		ID: id, Status: flight.SubscriptionPending, Carrier: f.Carrier, Number: f.Number, Date: f.Date,
+		Events: n.Events, DelayThreshold: n.DelayThreshold, Metadata: string(n.Metadata), state: &stateRow{SubscriptionID: id},
+	}
+	e := event{kind: flight.EventCreated, flight: f}
+	if e.next, err = tx.present(ctx, f); err != nil {
+		return err
+	}
+	if e.next != nil {
+		s.Status = flight.SubscriptionActive
+		s.state.setTold(flight.ToldBy(e.next))
+	}
+	if err := tx.insertSubscription(ctx, f, s, n); err != nil {
+		return err
+	}
+	out := outbox{tx: tx, now: tx.db.Now()}
+	out.add(s, e)
+	if err := out.write(ctx); err != nil {
+		return err
+	}
+	return tx.startPolling(ctx, f.ID, n.Now, false)
 }
 
 // lockFlight locks the row that a new subscription belongs to, and makes the
@@ -161,16 +189,12 @@ func (tx *Tx) lockFlight(ctx context.Context, n NewSubscription) (*flightRow, er
 }
 
 func (tx *Tx) insertSubscription(ctx context.Context, f *flightRow, s *follower, n NewSubscription) error {
-	headers := ""
-	if len(n.Headers) > 0 {
-		headers = jsonText(n.Headers)
-	}
 	now := At(tx.db.Now())
 	_, err := tx.exec(ctx, `INSERT INTO subscriptions (id, account_id, flight_id, status, status_reason, carrier, number, date,
 			webhook_url, secret, headers, events, delay_threshold, metadata, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, '', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)`,
 		s.ID, n.Account, f.ID, s.Status, f.Carrier, f.Number, f.Date,
-		n.WebhookURL, tx.db.seal.Seal(s.ID, n.Secret), headers, int64(n.Events), n.DelayThreshold, string(n.Metadata), now)
+		n.WebhookURL, tx.db.seal.Seal(s.ID, n.Secret), encodeHeaders(n.Headers), int64(n.Events), n.DelayThreshold, string(n.Metadata), now)
 	if err != nil {
 		return err
 	}

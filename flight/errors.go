@@ -22,6 +22,8 @@ const (
 	CodeSubscriptionMissing Code = "subscription_not_found" // no such subscription in this account
 	CodeCountryNotFound     Code = "country_not_found"      // no such code in ISO 3166-1
 	CodeInvalidState        Code = "invalid_state"          // the subscription's state forbids it
+	CodeWatchedFlightLimit  Code = "watched_flight_limit"   // the plan allows no more this month; Watched says how many
+	CodeIdempotencyReused   Code = "idempotency_key_reused" // the key stood with another request
 	CodeNotFound            Code = "not_found"              // anything else that is not there
 	CodeConflict            Code = "conflict"               // it is there already, or changed under us
 	CodeUpstream            Code = "upstream_error"         // the upstream refused us or made no sense
@@ -39,6 +41,7 @@ type Error struct {
 	Fields     []FieldError  // with CodeInvalid: every fault, not the first
 	Legs       []LegRef      // with CodeLegNotFound and CodeOriginRequired
 	Status     Status        // with CodeInvalidState: the subscription's status
+	Watched    *WatchedLimit // with CodeWatchedFlightLimit
 	RetryAfter time.Duration // with the upstream codes: when to try again, 0 if unknown
 	Cause      error         // for logs only
 }
@@ -47,6 +50,13 @@ type Error struct {
 type FieldError struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
+}
+
+// WatchedLimit is a month's allowance of watched flights that is used up.
+type WatchedLimit struct {
+	Limit    int  `json:"limit"`
+	Used     int  `json:"used"`
+	ResetsAt Time `json:"resetsAt"` // when the next month begins, UTC
 }
 
 // Error returns the code, the message and, for logs, the cause where the

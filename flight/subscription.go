@@ -1,6 +1,9 @@
 package flight
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Status is where a subscription stands. docs/states.md draws the machine.
 type Status string
@@ -49,6 +52,10 @@ const (
 	MaxMetadataBytes      = 16 << 10
 	FailuresToSuspend     = 20 // failed deliveries in a row
 )
+
+// IdempotencyWindow is for how long an Idempotency-Key stands for the
+// subscription that was first created with it.
+const IdempotencyWindow = 24 * time.Hour
 
 // Trigger is what happens to a subscription.
 type Trigger string
@@ -114,6 +121,21 @@ const (
 	EventSuspended EventType = "subscription.suspended"
 	EventCompleted EventType = "subscription.completed"
 )
+
+// EventTypes lists them all.
+var EventTypes = []EventType{EventCreated, EventActivated, EventUpdated, EventTest, EventSuspended, EventCompleted}
+
+// SentWhile reports whether an event of this type is sent while its
+// subscription has that status. What is not is missed.
+func (t EventType) SentWhile(s Status) bool {
+	switch s {
+	case SubscriptionPaused:
+		return t == EventTest
+	case SubscriptionSuspended:
+		return t == EventTest || t == EventSuspended
+	}
+	return true
+}
 
 // EventStatus is where the delivery of an event stands. docs/states.md draws
 // the machine.

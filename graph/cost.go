@@ -21,27 +21,35 @@ type price struct {
 // prices lists the fields that cost something else than one, and one times what
 // is selected below. A list that is not listed costs five times that.
 var prices = map[string]price{
-	"Query.flight":                {own: 50, times: 1}, // perhaps an upstream call
-	"Query.subscription":          {own: 10, times: 1},
-	"Query.subscriptions":         {own: 20, by: "limit"},
-	"SubscriptionPage.data":       {own: 1, times: 1}, // the limit has been reckoned
-	"Query.countries":             {own: 10, times: 249},
-	"Query.country":               {own: 10, times: 1},
-	"Mutation.createSubscription": {own: 100, times: 1},
-	"Mutation.deleteSubscription": {own: 50, times: 1},
-	"Mutation.pauseSubscription":  {own: 50, times: 1},
-	"Mutation.resumeSubscription": {own: 50, times: 1},
-	"Subscription.flightChanged":  {own: 50, times: 1},
-	"FlightSnapshot.timeline":     {own: 1, times: 20},
-	"FlightSnapshot.alternates":   {own: 1, times: 3},
-	"Query.__schema":              {own: 100, times: 1},
-	"__Schema.types":              {own: 1, times: 10}, // many, but mostly small
-	"__Type.inputFields":          {own: 1, times: 2},
-	"__Type.interfaces":           {own: 1, times: 2},
-	"__Type.possibleTypes":        {own: 1, times: 2},
-	"__Type.enumValues":           {own: 1, times: 2},
-	"__Field.args":                {own: 1, times: 2},
-	"__Directive.args":            {own: 1, times: 2},
+	"Query.flight":                  {own: 50, times: 1}, // perhaps an upstream call
+	"Query.subscription":            {own: 10, times: 1},
+	"Query.subscriptions":           {own: 20, by: "limit"},
+	"SubscriptionPage.data":         {own: 1, times: 1}, // the limit has been reckoned
+	"Query.countries":               {own: 10, times: 249},
+	"Query.country":                 {own: 10, times: 1},
+	"Mutation.createSubscription":   {own: 100, times: 1},
+	"Mutation.updateSubscription":   {own: 50, times: 1},
+	"Mutation.deleteSubscription":   {own: 50, times: 1},
+	"Mutation.pauseSubscription":    {own: 50, times: 1},
+	"Mutation.resumeSubscription":   {own: 50, times: 1},
+	"Mutation.testSubscription":     {own: 50, times: 1},
+	"Mutation.revealSecret":         {own: 50, times: 1},
+	"Mutation.rotateSecret":         {own: 50, times: 1},
+	"FlightSubscription.deliveries": {own: 20, by: "limit"},
+	"FlightSubscription.eventLog":   {own: 20, by: "limit"},
+	"DeliveryLog.data":              {own: 1, times: 1}, // the limit has been reckoned
+	"EventLog.data":                 {own: 1, times: 1},
+	"Subscription.flightChanged":    {own: 50, times: 1},
+	"FlightSnapshot.timeline":       {own: 1, times: 20},
+	"FlightSnapshot.alternates":     {own: 1, times: 3},
+	"Query.__schema":                {own: 100, times: 1},
+	"__Schema.types":                {own: 1, times: 10}, // many, but mostly small
+	"__Type.inputFields":            {own: 1, times: 2},
+	"__Type.interfaces":             {own: 1, times: 2},
+	"__Type.possibleTypes":          {own: 1, times: 2},
+	"__Type.enumValues":             {own: 1, times: 2},
+	"__Field.args":                  {own: 1, times: 2},
+	"__Directive.args":              {own: 1, times: 2},
 }
 
 const listTimes = 5

@@ -63,6 +63,9 @@ func extensions(e *flight.Error) map[string]any {
 	if e.Status != "" {
 		x["status"] = strings.ToUpper(string(e.Status))
 	}
+	if w := e.Watched; w != nil {
+		x["limit"], x["used"], x["resetsAt"] = w.Limit, w.Used, w.ResetsAt
+	}
 	if s := RetryAfterSeconds(e); s > 0 {
 		x["retryAfterSeconds"] = s
 	}

@@ -32,6 +32,8 @@ func TestPresent(t *testing.T) {
 			`{"code":"INVALID_STATE","status":"COMPLETED"}`},
 		{&flight.Error{Code: flight.CodeUpstreamTimeout, Message: "Slow.", RetryAfter: 1100 * time.Millisecond, Cause: errors.New("secret")}, "Slow.",
 			`{"code":"UPSTREAM_TIMEOUT","retryAfterSeconds":2}`},
+		{&flight.Error{Code: flight.CodeWatchedFlightLimit, Message: "No more.", Watched: &flight.WatchedLimit{Limit: 3, Used: 4, ResetsAt: 1}}, "No more.",
+			`{"code":"WATCHED_FLIGHT_LIMIT","limit":3,"resetsAt":"1970-01-01T00:00:00.001Z","used":4}`},
 		{flight.Errorf(flight.CodeUpstream, "Refused."), "Refused.", `{"code":"UPSTREAM_ERROR","retryAfterSeconds":10}`},
 		{gqlerror.Errorf("unknown field"), "unknown field", `null`},
 		{errors.New("password=secret"), errInternal.Message, `{"code":"INTERNAL"}`},

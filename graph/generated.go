@@ -29,10 +29,12 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	FlightSubscription() FlightSubscriptionResolver
 	Mutation() MutationResolver
 	Query() QueryResolver
 	Subscription() SubscriptionResolver
 	CreateSubscriptionInput() CreateSubscriptionInputResolver
+	UpdateSubscriptionInput() UpdateSubscriptionInputResolver
 }
 
 type DirectiveRoot struct {
@@ -45,11 +47,19 @@ type ComplexityRoot struct {
 
 // region    ************************** generated!.gotpl **************************
 
+type FlightSubscriptionResolver interface {
+	Deliveries(ctx context.Context, obj *flight.Subscription, limit int) (*DeliveryLog, error)
+	EventLog(ctx context.Context, obj *flight.Subscription, limit int) (*EventLog, error)
+}
 type MutationResolver interface {
-	CreateSubscription(ctx context.Context, input CreateSubscriptionInput) (*flight.Subscription, error)
+	CreateSubscription(ctx context.Context, input CreateSubscriptionInput, idempotencyKey *string) (*flight.Subscription, error)
+	UpdateSubscription(ctx context.Context, id string, input UpdateSubscriptionInput) (*flight.Subscription, error)
 	DeleteSubscription(ctx context.Context, id string) (string, error)
 	PauseSubscription(ctx context.Context, id string) (*flight.Subscription, error)
 	ResumeSubscription(ctx context.Context, id string) (*flight.Subscription, error)
+	TestSubscription(ctx context.Context, id string) (*TestEvent, error)
+	RevealSecret(ctx context.Context, id string) (*SigningSecret, error)
+	RotateSecret(ctx context.Context, id string) (*SigningSecret, error)
 }
 type QueryResolver interface {
 	Flight(ctx context.Context, leg LegInput, refresh bool) (*flight.Snapshot, error)
@@ -64,6 +74,13 @@ type SubscriptionResolver interface {
 
 type CreateSubscriptionInputResolver interface {
 	Headers(ctx context.Context, obj *CreateSubscriptionInput, data json.RawMessage) error
+}
+type UpdateSubscriptionInputResolver interface {
+	WebhookURL(ctx context.Context, obj *UpdateSubscriptionInput, data *string) error
+	Events(ctx context.Context, obj *UpdateSubscriptionInput, data []flight.ChangeType) error
+	DelayThresholdMinutes(ctx context.Context, obj *UpdateSubscriptionInput, data *int) error
+	Headers(ctx context.Context, obj *UpdateSubscriptionInput, data json.RawMessage) error
+	Metadata(ctx context.Context, obj *UpdateSubscriptionInput, data json.RawMessage) error
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -92,6 +109,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateSubscriptionInput,
 		ec.unmarshalInputLegInput,
 		ec.unmarshalInputSubscriptionFilter,
+		ec.unmarshalInputUpdateSubscriptionInput,
 	)
 	first := true
 
@@ -250,6 +268,20 @@ type Mutation {
   createSubscription(
     "What to watch, and where to send it."
     input: CreateSubscriptionInput!
+    """
+    The same key with the same input within 24 hours gives the subscription that was
+    made first, as it is now. At most 255 printable characters; what is wrong with it
+    is told under its name in REST, ` + "`" + `Idempotency-Key` + "`" + `.
+    """
+    idempotencyKey: String
+  ): FlightSubscription!
+
+  "Replaces what the input names, whole. The next event and the next attempt go by it."
+  updateSubscription(
+    "The subscription's id."
+    id: ID!
+    "What to replace; what is left out stays."
+    input: UpdateSubscriptionInput!
   ): FlightSubscription!
 
   "Removes a subscription. Polling stops if it was the last one of its leg. Returns its id."
@@ -272,6 +304,30 @@ type Mutation {
     "The subscription's id."
     id: ID!
   ): FlightSubscription!
+
+  """
+  Sends a signed event of the type ` + "`" + `subscription.test` + "`" + ` to the receiver, in every
+  state. It carries the flight as it stands, and no changes.
+  """
+  testSubscription(
+    "The subscription's id."
+    id: ID!
+  ): TestEvent!
+
+  """
+  Shows the signing secret in full once more. It changes nothing, but it is no query:
+  showing a secret is an act, to be done on purpose and one at a time.
+  """
+  revealSecret(
+    "The subscription's id."
+    id: ID!
+  ): SigningSecret!
+
+  "Makes a new signing secret. The next attempt is signed with it, and no later one with the old."
+  rotateSecret(
+    "The subscription's id."
+    id: ID!
+  ): SigningSecret!
 }
 
 "What can be followed live, over a websocket (` + "`" + `graphql-transport-ws` + "`" + `) or server-sent events."
@@ -330,6 +386,20 @@ input CreateSubscriptionInput {
   "An object of further headers to send with every webhook: at most 20, 4 KiB in all."
   headers: JSON
   "An object that is echoed in every webhook, at most 16 KiB."
+  metadata: JSON
+}
+
+"What to replace in a subscription. What is left out stays; null takes ` + "`" + `headers` + "`" + ` or ` + "`" + `metadata` + "`" + ` away, and is an error elsewhere."
+input UpdateSubscriptionInput {
+  "Where webhooks are sent: an ` + "`" + `http` + "`" + ` or ` + "`" + `https` + "`" + ` URL without credentials."
+  webhookUrl: String
+  "The changes to be told of. An empty list is an error."
+  events: [ChangeType!]
+  "Swings of the delay smaller than this are not told, 1 to 240 minutes."
+  delayThresholdMinutes: Int
+  "An object of all further headers to send with every webhook: at most 20, 4 KiB in all. null for none."
+  headers: JSON
+  "An object that is echoed in every webhook, at most 16 KiB. null for none."
   metadata: JSON
 }
 
@@ -680,7 +750,7 @@ type FlightSubscription {
   date: Date!
   "Where webhooks are sent."
   webhookUrl: String!
-  "The signing secret: in full in the answer to ` + "`" + `createSubscription` + "`" + `, masked elsewhere."
+  "The signing secret: in full in the answer to ` + "`" + `createSubscription` + "`" + `, masked elsewhere; ` + "`" + `revealSecret` + "`" + ` shows it again."
   secret: String!
   "The further headers that are sent with every webhook, as an object."
   headers: JSON
@@ -708,6 +778,143 @@ type FlightSubscription {
   flightResolved: Boolean!
   "Why it was suspended or completed."
   statusReason: String
+  "The log of attempts to deliver, newest first."
+  deliveries(
+    "How many to return, 1 to 200."
+    limit: Int! = 50
+  ): DeliveryLog!
+  "The log of events, newest first, with those that were not sent. (` + "`" + `events` + "`" + ` is the filter.)"
+  eventLog(
+    "How many to return, 1 to 200."
+    limit: Int! = 50
+  ): EventLog!
+}
+
+"The newest attempts to deliver to a subscription."
+type DeliveryLog {
+  "How many are here."
+  count: Int!
+  "How many there are in all."
+  total: Int!
+  "How many were asked for."
+  limit: Int!
+  "The attempts, newest first."
+  data: [Delivery!]!
+}
+
+"One attempt to deliver an event."
+type Delivery {
+  "Begins with ` + "`" + `dlv_` + "`" + `."
+  id: ID!
+  "The event's id."
+  eventId: ID!
+  "The event's type."
+  eventType: EventType!
+  "Which attempt it was, from 1."
+  attempt: Int!
+  "What came of it."
+  status: DeliveryStatus!
+  "The HTTP status of the answer."
+  statusCode: Int
+  "What went wrong."
+  error: String
+  "How long it took, in milliseconds; unknown when it was interrupted."
+  latencyMs: Int
+  "When it was made."
+  attemptedAt: DateTime!
+  "When the next one is made, if one is."
+  nextAttemptAt: DateTime
+  "The first KiB of the answer."
+  responseBody: String
+}
+
+"What comes of an attempt to deliver."
+enum DeliveryStatus {
+  "The receiver took it."
+  SUCCEEDED
+  "It failed, and another attempt follows."
+  RETRYING
+  "It failed, and there is no other."
+  FAILED
+  "The process that made it died over it."
+  INTERRUPTED
+}
+
+"The newest events of a subscription."
+type EventLog {
+  "How many are here."
+  count: Int!
+  "How many there are in all."
+  total: Int!
+  "How many were asked for."
+  limit: Int!
+  "The events, newest first."
+  data: [SentEvent!]!
+}
+
+"One event of a subscription."
+type SentEvent {
+  "Begins with ` + "`" + `evt_` + "`" + `."
+  id: ID!
+  "Its type."
+  type: EventType!
+  "When it was recorded."
+  createdAt: DateTime!
+  "The flight, with its leg where that was known."
+  flightKey: String!
+  "The changes that it tells of; none on events of the subscription's life."
+  changes: [Change!]!
+  "Where its delivery stands."
+  status: EventStatus!
+  "How many attempts were made so far."
+  attempts: Int!
+  "When the receiver took it."
+  deliveredAt: DateTime
+}
+
+"Where the delivery of an event stands."
+enum EventStatus {
+  "It waits for its first or its next attempt."
+  PENDING
+  "The receiver took it."
+  DELIVERED
+  "It was rejected, or its retries are used up."
+  FAILED
+  "It was not sent, because the subscription was paused or suspended."
+  MISSED
+}
+
+"""
+The types of events. REST and webhooks spell them in lower case and with dots:
+` + "`" + `SUBSCRIPTION_CREATED` + "`" + ` is ` + "`" + `subscription.created` + "`" + `.
+"""
+enum EventType {
+  "The subscription was made: ` + "`" + `subscription.created` + "`" + `."
+  SUBSCRIPTION_CREATED
+  "The flight that was waited for has appeared: ` + "`" + `subscription.activated` + "`" + `."
+  SUBSCRIPTION_ACTIVATED
+  "The flight changed: ` + "`" + `flight.updated` + "`" + `."
+  FLIGHT_UPDATED
+  "A test was asked for: ` + "`" + `subscription.test` + "`" + `."
+  SUBSCRIPTION_TEST
+  "Deliveries kept failing: ` + "`" + `subscription.suspended` + "`" + `."
+  SUBSCRIPTION_SUSPENDED
+  "The flight arrived, or its date passed: ` + "`" + `subscription.completed` + "`" + `."
+  SUBSCRIPTION_COMPLETED
+}
+
+"A test event that is being sent."
+type TestEvent {
+  "Its id, which begins with ` + "`" + `evt_` + "`" + `."
+  eventId: ID!
+}
+
+"A signing secret in full."
+type SigningSecret {
+  "Whose it is."
+  subscriptionId: ID!
+  "The secret."
+  secret: String!
 }
 
 "The states of a subscription."
@@ -825,6 +1032,48 @@ func (ec *executionContext) childFields_CountryRef(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type CountryRef", field.Name)
 }
 
+func (ec *executionContext) childFields_Delivery(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Delivery_id(ctx, field)
+	case "eventId":
+		return ec.fieldContext_Delivery_eventId(ctx, field)
+	case "eventType":
+		return ec.fieldContext_Delivery_eventType(ctx, field)
+	case "attempt":
+		return ec.fieldContext_Delivery_attempt(ctx, field)
+	case "status":
+		return ec.fieldContext_Delivery_status(ctx, field)
+	case "statusCode":
+		return ec.fieldContext_Delivery_statusCode(ctx, field)
+	case "error":
+		return ec.fieldContext_Delivery_error(ctx, field)
+	case "latencyMs":
+		return ec.fieldContext_Delivery_latencyMs(ctx, field)
+	case "attemptedAt":
+		return ec.fieldContext_Delivery_attemptedAt(ctx, field)
+	case "nextAttemptAt":
+		return ec.fieldContext_Delivery_nextAttemptAt(ctx, field)
+	case "responseBody":
+		return ec.fieldContext_Delivery_responseBody(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Delivery", field.Name)
+}
+
+func (ec *executionContext) childFields_DeliveryLog(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "count":
+		return ec.fieldContext_DeliveryLog_count(ctx, field)
+	case "total":
+		return ec.fieldContext_DeliveryLog_total(ctx, field)
+	case "limit":
+		return ec.fieldContext_DeliveryLog_limit(ctx, field)
+	case "data":
+		return ec.fieldContext_DeliveryLog_data(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeliveryLog", field.Name)
+}
+
 func (ec *executionContext) childFields_DurationInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "scheduledMinutes":
@@ -867,6 +1116,20 @@ func (ec *executionContext) childFields_EquipmentInfo(ctx context.Context, field
 		return ec.fieldContext_EquipmentInfo_source(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EquipmentInfo", field.Name)
+}
+
+func (ec *executionContext) childFields_EventLog(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "count":
+		return ec.fieldContext_EventLog_count(ctx, field)
+	case "total":
+		return ec.fieldContext_EventLog_total(ctx, field)
+	case "limit":
+		return ec.fieldContext_EventLog_limit(ctx, field)
+	case "data":
+		return ec.fieldContext_EventLog_data(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EventLog", field.Name)
 }
 
 func (ec *executionContext) childFields_FlightEndpoint(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1021,6 +1284,10 @@ func (ec *executionContext) childFields_FlightSubscription(ctx context.Context, 
 		return ec.fieldContext_FlightSubscription_flightResolved(ctx, field)
 	case "statusReason":
 		return ec.fieldContext_FlightSubscription_statusReason(ctx, field)
+	case "deliveries":
+		return ec.fieldContext_FlightSubscription_deliveries(ctx, field)
+	case "eventLog":
+		return ec.fieldContext_FlightSubscription_eventLog(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FlightSubscription", field.Name)
 }
@@ -1051,6 +1318,38 @@ func (ec *executionContext) childFields_FlightUpdate(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type FlightUpdate", field.Name)
 }
 
+func (ec *executionContext) childFields_SentEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SentEvent_id(ctx, field)
+	case "type":
+		return ec.fieldContext_SentEvent_type(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_SentEvent_createdAt(ctx, field)
+	case "flightKey":
+		return ec.fieldContext_SentEvent_flightKey(ctx, field)
+	case "changes":
+		return ec.fieldContext_SentEvent_changes(ctx, field)
+	case "status":
+		return ec.fieldContext_SentEvent_status(ctx, field)
+	case "attempts":
+		return ec.fieldContext_SentEvent_attempts(ctx, field)
+	case "deliveredAt":
+		return ec.fieldContext_SentEvent_deliveredAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SentEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_SigningSecret(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "subscriptionId":
+		return ec.fieldContext_SigningSecret_subscriptionId(ctx, field)
+	case "secret":
+		return ec.fieldContext_SigningSecret_secret(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SigningSecret", field.Name)
+}
+
 func (ec *executionContext) childFields_SubscriptionPage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "count":
@@ -1065,6 +1364,14 @@ func (ec *executionContext) childFields_SubscriptionPage(ctx context.Context, fi
 		return ec.fieldContext_SubscriptionPage_data(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SubscriptionPage", field.Name)
+}
+
+func (ec *executionContext) childFields_TestEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "eventId":
+		return ec.fieldContext_TestEvent_eventId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TestEvent", field.Name)
 }
 
 func (ec *executionContext) childFields_TimelineEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1197,6 +1504,34 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 
 // region    ***************************** args.gotpl *****************************
 
+func (ec *executionContext) field_FlightSubscription_deliveries_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "limit",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["limit"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_FlightSubscription_eventLog_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "limit",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["limit"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createSubscription_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1208,6 +1543,14 @@ func (ec *executionContext) field_Mutation_createSubscription_args(ctx context.C
 		return nil, err
 	}
 	args["input"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "idempotencyKey",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["idempotencyKey"] = arg1
 	return args, nil
 }
 
@@ -1250,6 +1593,70 @@ func (ec *executionContext) field_Mutation_resumeSubscription_args(ctx context.C
 		return nil, err
 	}
 	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_revealSecret_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_rotateSecret_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_testSubscription_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateSubscription_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateSubscriptionInput, error) {
+			return ec.unmarshalNUpdateSubscriptionInput2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐUpdateSubscriptionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg1
 	return args, nil
 }
 
@@ -2035,6 +2442,360 @@ func (ec *executionContext) fieldContext_CountryRef_flagSvgSquare(_ context.Cont
 	return graphql.NewScalarFieldContext("CountryRef", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Delivery_id(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_eventId(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_eventId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EventID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_eventId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_eventType(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_eventType(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EventType, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.EventType) graphql.Marshaler {
+			return ec.marshalNEventType2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEventType(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_eventType(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type EventType does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_attempt(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_attempt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attempt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_attempt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_status(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.DeliveryStatus) graphql.Marshaler {
+			return ec.marshalNDeliveryStatus2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐDeliveryStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type DeliveryStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_statusCode(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_statusCode(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatusCode, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_statusCode(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_error(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_error(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Error, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalOString2string(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_latencyMs(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_latencyMs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LatencyMS, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_latencyMs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_attemptedAt(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_attemptedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AttemptedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_attemptedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_nextAttemptAt(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_nextAttemptAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.NextAttemptAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Time) graphql.Marshaler {
+			return ec.marshalODateTime2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_nextAttemptAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Delivery_responseBody(ctx context.Context, field graphql.CollectedField, obj *flight.Delivery) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Delivery_responseBody(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResponseBody, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalOString2string(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Delivery_responseBody(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeliveryLog_count(ctx context.Context, field graphql.CollectedField, obj *DeliveryLog) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryLog_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryLog_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeliveryLog", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeliveryLog_total(ctx context.Context, field graphql.CollectedField, obj *DeliveryLog) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryLog_total(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Total, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryLog_total(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeliveryLog", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeliveryLog_limit(ctx context.Context, field graphql.CollectedField, obj *DeliveryLog) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryLog_limit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryLog_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeliveryLog", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeliveryLog_data(ctx context.Context, field graphql.CollectedField, obj *DeliveryLog) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryLog_data(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Data, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*flight.Delivery) graphql.Marshaler {
+			return ec.marshalNDelivery2ᚕᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐDeliveryᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryLog_data(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliveryLog",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Delivery(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DurationInfo_scheduledMinutes(ctx context.Context, field graphql.CollectedField, obj *flight.DurationInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2386,6 +3147,107 @@ func (ec *executionContext) _EquipmentInfo_source(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_EquipmentInfo_source(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("EquipmentInfo", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EventLog_count(ctx context.Context, field graphql.CollectedField, obj *EventLog) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventLog_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventLog_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EventLog", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _EventLog_total(ctx context.Context, field graphql.CollectedField, obj *EventLog) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventLog_total(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Total, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventLog_total(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EventLog", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _EventLog_limit(ctx context.Context, field graphql.CollectedField, obj *EventLog) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventLog_limit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventLog_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EventLog", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _EventLog_data(ctx context.Context, field graphql.CollectedField, obj *EventLog) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventLog_data(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Data, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*flight.SentEvent) graphql.Marshaler {
+			return ec.marshalNSentEvent2ᚕᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSentEventᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventLog_data(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EventLog",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SentEvent(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _FlightEndpoint_airport(ctx context.Context, field graphql.CollectedField, obj *flight.Endpoint) (ret graphql.Marshaler) {
@@ -3945,6 +4807,94 @@ func (ec *executionContext) fieldContext_FlightSubscription_statusReason(_ conte
 	return graphql.NewScalarFieldContext("FlightSubscription", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _FlightSubscription_deliveries(ctx context.Context, field graphql.CollectedField, obj *flight.Subscription) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscription_deliveries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.FlightSubscription().Deliveries(ctx, obj, fc.Args["limit"].(int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeliveryLog) graphql.Marshaler {
+			return ec.marshalNDeliveryLog2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryLog(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscription_deliveries(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightSubscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeliveryLog(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_FlightSubscription_deliveries_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightSubscription_eventLog(ctx context.Context, field graphql.CollectedField, obj *flight.Subscription) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscription_eventLog(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.FlightSubscription().EventLog(ctx, obj, fc.Args["limit"].(int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *EventLog) graphql.Marshaler {
+			return ec.marshalNEventLog2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐEventLog(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscription_eventLog(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightSubscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EventLog(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_FlightSubscription_eventLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FlightTime_utc(ctx context.Context, field graphql.CollectedField, obj *flight.FlightTime) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4134,7 +5084,7 @@ func (ec *executionContext) _Mutation_createSubscription(ctx context.Context, fi
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateSubscription(ctx, fc.Args["input"].(CreateSubscriptionInput))
+			return ec.Resolvers.Mutation().CreateSubscription(ctx, fc.Args["input"].(CreateSubscriptionInput), fc.Args["idempotencyKey"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *flight.Subscription) graphql.Marshaler {
@@ -4162,6 +5112,50 @@ func (ec *executionContext) fieldContext_Mutation_createSubscription(ctx context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_createSubscription_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateSubscription(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateSubscription(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateSubscription(ctx, fc.Args["id"].(string), fc.Args["input"].(UpdateSubscriptionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Subscription) graphql.Marshaler {
+			return ec.marshalNFlightSubscription2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSubscription(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateSubscription(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSubscription(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateSubscription_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -4294,6 +5288,138 @@ func (ec *executionContext) fieldContext_Mutation_resumeSubscription(ctx context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_resumeSubscription_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_testSubscription(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_testSubscription(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().TestSubscription(ctx, fc.Args["id"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *TestEvent) graphql.Marshaler {
+			return ec.marshalNTestEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐTestEvent(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_testSubscription(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TestEvent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_testSubscription_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_revealSecret(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_revealSecret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RevealSecret(ctx, fc.Args["id"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SigningSecret) graphql.Marshaler {
+			return ec.marshalNSigningSecret2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSigningSecret(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_revealSecret(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SigningSecret(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_revealSecret_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_rotateSecret(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_rotateSecret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RotateSecret(ctx, fc.Args["id"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SigningSecret) graphql.Marshaler {
+			return ec.marshalNSigningSecret2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSigningSecret(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_rotateSecret(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SigningSecret(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_rotateSecret_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -4596,6 +5722,245 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _SentEvent_id(ctx context.Context, field graphql.CollectedField, obj *flight.SentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEvent_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEvent_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEvent", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SentEvent_type(ctx context.Context, field graphql.CollectedField, obj *flight.SentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEvent_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.EventType) graphql.Marshaler {
+			return ec.marshalNEventType2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEventType(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEvent_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEvent", field, false, false, errors.New("field of type EventType does not have child fields"))
+}
+
+func (ec *executionContext) _SentEvent_createdAt(ctx context.Context, field graphql.CollectedField, obj *flight.SentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEvent_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEvent_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEvent", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _SentEvent_flightKey(ctx context.Context, field graphql.CollectedField, obj *flight.SentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEvent_flightKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FlightKey, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEvent_flightKey(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEvent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SentEvent_changes(ctx context.Context, field graphql.CollectedField, obj *flight.SentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEvent_changes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []flight.Change) graphql.Marshaler {
+			return ec.marshalNChange2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐChangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEvent_changes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SentEvent",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Change(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SentEvent_status(ctx context.Context, field graphql.CollectedField, obj *flight.SentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEvent_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.EventStatus) graphql.Marshaler {
+			return ec.marshalNEventStatus2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEventStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEvent_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEvent", field, false, false, errors.New("field of type EventStatus does not have child fields"))
+}
+
+func (ec *executionContext) _SentEvent_attempts(ctx context.Context, field graphql.CollectedField, obj *flight.SentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEvent_attempts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attempts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEvent_attempts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEvent", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SentEvent_deliveredAt(ctx context.Context, field graphql.CollectedField, obj *flight.SentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEvent_deliveredAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeliveredAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Time) graphql.Marshaler {
+			return ec.marshalODateTime2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SentEvent_deliveredAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEvent", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _SigningSecret_subscriptionId(ctx context.Context, field graphql.CollectedField, obj *SigningSecret) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SigningSecret_subscriptionId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SubscriptionID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SigningSecret_subscriptionId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SigningSecret", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SigningSecret_secret(ctx context.Context, field graphql.CollectedField, obj *SigningSecret) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SigningSecret_secret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Secret, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SigningSecret_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SigningSecret", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Subscription_flightChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -4762,6 +6127,29 @@ func (ec *executionContext) fieldContext_SubscriptionPage_data(_ context.Context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _TestEvent_eventId(ctx context.Context, field graphql.CollectedField, obj *TestEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TestEvent_eventId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EventID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TestEvent_eventId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TestEvent", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _TimelineEntry_occurredAt(ctx context.Context, field graphql.CollectedField, obj *flight.TimelineEntry) (ret graphql.Marshaler) {
@@ -6140,6 +7528,74 @@ func (ec *executionContext) unmarshalInputSubscriptionFilter(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateSubscriptionInput(ctx context.Context, obj any) (UpdateSubscriptionInput, error) {
+	var it UpdateSubscriptionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"webhookUrl", "events", "delayThresholdMinutes", "headers", "metadata"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "webhookUrl":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("webhookUrl"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.UpdateSubscriptionInput().WebhookURL(ctx, &it, data); err != nil {
+				return it, err
+			}
+		case "events":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("events"))
+			data, err := ec.unmarshalOChangeType2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐChangeTypeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.UpdateSubscriptionInput().Events(ctx, &it, data); err != nil {
+				return it, err
+			}
+		case "delayThresholdMinutes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("delayThresholdMinutes"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.UpdateSubscriptionInput().DelayThresholdMinutes(ctx, &it, data); err != nil {
+				return it, err
+			}
+		case "headers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("headers"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.UpdateSubscriptionInput().Headers(ctx, &it, data); err != nil {
+				return it, err
+			}
+		case "metadata":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.UpdateSubscriptionInput().Metadata(ctx, &it, data); err != nil {
+				return it, err
+			}
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -6438,6 +7894,147 @@ func (ec *executionContext) _CountryRef(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var deliveryImplementors = []string{"Delivery"}
+
+func (ec *executionContext) _Delivery(ctx context.Context, sel ast.SelectionSet, obj *flight.Delivery) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deliveryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Delivery")
+		case "id":
+			out.Values[i] = ec._Delivery_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "eventId":
+			out.Values[i] = ec._Delivery_eventId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "eventType":
+			out.Values[i] = ec._Delivery_eventType(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "attempt":
+			out.Values[i] = ec._Delivery_attempt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "status":
+			out.Values[i] = ec._Delivery_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statusCode":
+			out.Values[i] = ec._Delivery_statusCode(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "error":
+			out.Values[i] = ec._Delivery_error(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "latencyMs":
+			out.Values[i] = ec._Delivery_latencyMs(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "attemptedAt":
+			out.Values[i] = ec._Delivery_attemptedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nextAttemptAt":
+			out.Values[i] = ec._Delivery_nextAttemptAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "responseBody":
+			out.Values[i] = ec._Delivery_responseBody(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deliveryLogImplementors = []string{"DeliveryLog"}
+
+func (ec *executionContext) _DeliveryLog(ctx context.Context, sel ast.SelectionSet, obj *DeliveryLog) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deliveryLogImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeliveryLog")
+		case "count":
+			out.Values[i] = ec._DeliveryLog_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "total":
+			out.Values[i] = ec._DeliveryLog_total(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "limit":
+			out.Values[i] = ec._DeliveryLog_limit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "data":
+			out.Values[i] = ec._DeliveryLog_data(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var durationInfoImplementors = []string{"DurationInfo"}
 
 func (ec *executionContext) _DurationInfo(ctx context.Context, sel ast.SelectionSet, obj *flight.DurationInfo) graphql.Marshaler {
@@ -6579,6 +8176,59 @@ func (ec *executionContext) _EquipmentInfo(ctx context.Context, sel ast.Selectio
 		case "source":
 			out.Values[i] = ec._EquipmentInfo_source(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var eventLogImplementors = []string{"EventLog"}
+
+func (ec *executionContext) _EventLog(ctx context.Context, sel ast.SelectionSet, obj *EventLog) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, eventLogImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EventLog")
+		case "count":
+			out.Values[i] = ec._EventLog_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "total":
+			out.Values[i] = ec._EventLog_total(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "limit":
+			out.Values[i] = ec._EventLog_limit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "data":
+			out.Values[i] = ec._EventLog_data(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -6959,108 +8609,184 @@ func (ec *executionContext) _FlightSubscription(ctx context.Context, sel ast.Sel
 		case "id":
 			out.Values[i] = ec._FlightSubscription_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "status":
 			out.Values[i] = ec._FlightSubscription_status(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "flightKey":
 			out.Values[i] = ec._FlightSubscription_flightKey(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "carrier":
 			out.Values[i] = ec._FlightSubscription_carrier(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "flightNumber":
 			out.Values[i] = ec._FlightSubscription_flightNumber(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "date":
 			out.Values[i] = ec._FlightSubscription_date(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "webhookUrl":
 			out.Values[i] = ec._FlightSubscription_webhookUrl(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "secret":
 			out.Values[i] = ec._FlightSubscription_secret(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "headers":
 			out.Values[i] = ec._FlightSubscription_headers(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "events":
 			out.Values[i] = ec._FlightSubscription_events(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "delayThresholdMinutes":
 			out.Values[i] = ec._FlightSubscription_delayThresholdMinutes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "metadata":
 			out.Values[i] = ec._FlightSubscription_metadata(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "createdAt":
 			out.Values[i] = ec._FlightSubscription_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "updatedAt":
 			out.Values[i] = ec._FlightSubscription_updatedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "lastPolledAt":
 			out.Values[i] = ec._FlightSubscription_lastPolledAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "lastChangeAt":
 			out.Values[i] = ec._FlightSubscription_lastChangeAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "lastDeliveryAt":
 			out.Values[i] = ec._FlightSubscription_lastDeliveryAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "deliveredCount":
 			out.Values[i] = ec._FlightSubscription_deliveredCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "failedCount":
 			out.Values[i] = ec._FlightSubscription_failedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "flightResolved":
 			out.Values[i] = ec._FlightSubscription_flightResolved(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "statusReason":
 			out.Values[i] = ec._FlightSubscription_statusReason(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "deliveries":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlightSubscription_deliveries(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "eventLog":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlightSubscription_eventLog(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -7210,6 +8936,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "updateSubscription":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateSubscription(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "deleteSubscription":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteSubscription(ctx, field)
@@ -7227,6 +8960,27 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "resumeSubscription":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_resumeSubscription(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "testSubscription":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_testSubscription(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revealSecret":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_revealSecret(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rotateSecret":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_rotateSecret(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -7417,6 +9171,122 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	return out
 }
 
+var sentEventImplementors = []string{"SentEvent"}
+
+func (ec *executionContext) _SentEvent(ctx context.Context, sel ast.SelectionSet, obj *flight.SentEvent) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sentEventImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SentEvent")
+		case "id":
+			out.Values[i] = ec._SentEvent_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "type":
+			out.Values[i] = ec._SentEvent_type(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createdAt":
+			out.Values[i] = ec._SentEvent_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "flightKey":
+			out.Values[i] = ec._SentEvent_flightKey(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changes":
+			out.Values[i] = ec._SentEvent_changes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "status":
+			out.Values[i] = ec._SentEvent_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "attempts":
+			out.Values[i] = ec._SentEvent_attempts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deliveredAt":
+			out.Values[i] = ec._SentEvent_deliveredAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var signingSecretImplementors = []string{"SigningSecret"}
+
+func (ec *executionContext) _SigningSecret(ctx context.Context, sel ast.SelectionSet, obj *SigningSecret) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, signingSecretImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SigningSecret")
+		case "subscriptionId":
+			out.Values[i] = ec._SigningSecret_subscriptionId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "secret":
+			out.Values[i] = ec._SigningSecret_secret(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var subscriptionImplementors = []string{"Subscription"}
 
 func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
@@ -7471,6 +9341,44 @@ func (ec *executionContext) _SubscriptionPage(ctx context.Context, sel ast.Selec
 			}
 		case "data":
 			out.Values[i] = ec._SubscriptionPage_data(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var testEventImplementors = []string{"TestEvent"}
+
+func (ec *executionContext) _TestEvent(ctx context.Context, sel ast.SelectionSet, obj *TestEvent) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, testEventImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TestEvent")
+		case "eventId":
+			out.Values[i] = ec._TestEvent_eventId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -8111,6 +10019,58 @@ func (ec *executionContext) marshalNDateTime2githubᚗcomᚋflightwireᚋflightw
 	return v
 }
 
+func (ec *executionContext) marshalNDelivery2ᚕᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐDeliveryᚄ(ctx context.Context, sel ast.SelectionSet, v []*flight.Delivery) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDelivery2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐDelivery(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDelivery2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐDelivery(ctx context.Context, sel ast.SelectionSet, v *flight.Delivery) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Delivery(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeliveryLog2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryLog(ctx context.Context, sel ast.SelectionSet, v *DeliveryLog) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeliveryLog(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeliveryStatus2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐDeliveryStatus(ctx context.Context, v any) (flight.DeliveryStatus, error) {
+	res, err := UnmarshalDeliveryStatus(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeliveryStatus2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐDeliveryStatus(ctx context.Context, sel ast.SelectionSet, v flight.DeliveryStatus) graphql.Marshaler {
+	_ = sel
+	res := MarshalDeliveryStatus(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNDurationInfo2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐDurationInfo(ctx context.Context, sel ast.SelectionSet, v flight.DurationInfo) graphql.Marshaler {
 	return ec._DurationInfo(ctx, sel, &v)
 }
@@ -8121,6 +10081,48 @@ func (ec *executionContext) marshalNEndpointTimes2githubᚗcomᚋflightwireᚋfl
 
 func (ec *executionContext) marshalNEquipmentInfo2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEquipmentInfo(ctx context.Context, sel ast.SelectionSet, v flight.EquipmentInfo) graphql.Marshaler {
 	return ec._EquipmentInfo(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNEventLog2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐEventLog(ctx context.Context, sel ast.SelectionSet, v *EventLog) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EventLog(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNEventStatus2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEventStatus(ctx context.Context, v any) (flight.EventStatus, error) {
+	res, err := UnmarshalEventStatus(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNEventStatus2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEventStatus(ctx context.Context, sel ast.SelectionSet, v flight.EventStatus) graphql.Marshaler {
+	_ = sel
+	res := MarshalEventStatus(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNEventType2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEventType(ctx context.Context, v any) (flight.EventType, error) {
+	res, err := UnmarshalEventType(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNEventType2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEventType(ctx context.Context, sel ast.SelectionSet, v flight.EventType) graphql.Marshaler {
+	_ = sel
+	res := MarshalEventType(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) marshalNFlightEndpoint2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEndpoint(ctx context.Context, sel ast.SelectionSet, v flight.Endpoint) graphql.Marshaler {
@@ -8250,6 +10252,42 @@ func (ec *executionContext) unmarshalNLegInput2githubᚗcomᚋflightwireᚋfligh
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNSentEvent2ᚕᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSentEventᚄ(ctx context.Context, sel ast.SelectionSet, v []*flight.SentEvent) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSentEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSentEvent(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSentEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSentEvent(ctx context.Context, sel ast.SelectionSet, v *flight.SentEvent) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SentEvent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSigningSecret2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSigningSecret(ctx context.Context, sel ast.SelectionSet, v *SigningSecret) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SigningSecret(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := UnmarshalString(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -8321,6 +10359,16 @@ func (ec *executionContext) marshalNSubscriptionStatus2githubᚗcomᚋflightwire
 	return res
 }
 
+func (ec *executionContext) marshalNTestEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐTestEvent(ctx context.Context, sel ast.SelectionSet, v *TestEvent) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TestEvent(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNTimelineEntry2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTimelineEntry(ctx context.Context, sel ast.SelectionSet, v flight.TimelineEntry) graphql.Marshaler {
 	return ec._TimelineEntry(ctx, sel, &v)
 }
@@ -8339,6 +10387,11 @@ func (ec *executionContext) marshalNTimelineEntry2ᚕgithubᚗcomᚋflightwire�
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNUpdateSubscriptionInput2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐUpdateSubscriptionInput(ctx context.Context, v any) (UpdateSubscriptionInput, error) {
+	res, err := ec.unmarshalInputUpdateSubscriptionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {

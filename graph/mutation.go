@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/webhook"
 )
 
 // mutations are the use cases that change something.
@@ -14,17 +16,31 @@ type mutations struct{ r *Resolver }
 // CreateSubscription looks the flight up and watches it. The answer holds the
 // whole secret. A flight that is not found is waited for while its date is not
 // over everywhere. Errors: CodeInvalid; CodeFlightNotFound when its date is
-// over; CodeLegNotFound; CodeOriginRequired with the legs; the upstream codes.
-func (m *mutations) CreateSubscription(ctx context.Context, input CreateSubscriptionInput) (*flight.Subscription, error) {
-	acc, err := account(ctx)
+// over; CodeLegNotFound; CodeOriginRequired with the legs; the upstream codes;
+// CodeWatchedFlightLimit when the plan allows no more this month.
+//
+// With an idempotency key that was used in the last 24 hours it returns the
+// subscription that was made then, as it is now; it asks no upstream and counts
+// nothing. CodeIdempotencyReused when that request was another one,
+// CodeSubscriptionMissing when the subscription has been deleted.
+func (m *mutations) CreateSubscription(ctx context.Context, input CreateSubscriptionInput, idempotencyKey *string) (*flight.Subscription, error) {
+	who, err := identity(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var v flight.Invalid
 	n := m.r.parseSubscription(&v, input)
-	n.Account = acc
+	n.Account = who.Account
+	n.Cap.Limit, n.Cap.Capped = access.WatchedFlights(who.Plan)
+	if idempotencyKey != nil {
+		checkIdempotencyKey(&v, *idempotencyKey)
+		n.Idempotency = db.Idempotency{APIKey: who.KeyID, Key: *idempotencyKey, Request: digest(n, input.Secret)}
+	}
 	if err := faults(input.Faults, v); err != nil {
 		return nil, err
+	}
+	if s, err := m.r.cfg.DB.Replay(ctx, n.Account, n.Idempotency); s != nil || err != nil {
+		return s, err
 	}
 	s, err := m.create(ctx, n, false)
 	if flight.CodeOf(err) == flight.CodeConflict { // what the cache knew is gone
@@ -69,13 +85,29 @@ func (m *mutations) resolve(ctx context.Context, key flight.Key, sel flight.Sele
 	return standing.IDOf(leg), nil
 }
 
+// UpdateSubscription replaces what the input names; on an input that names
+// nothing it changes nothing. The secret is masked. Errors: CodeInvalid,
+// CodeSubscriptionMissing.
+func (m *mutations) UpdateSubscription(ctx context.Context, id string, input UpdateSubscriptionInput) (*flight.Subscription, error) {
+	acc, err := account(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var v flight.Invalid
+	u := m.r.parseUpdate(&v, input)
+	if err := faults(input.Faults, v); err != nil {
+		return nil, err
+	}
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	return masked(m.r.cfg.DB.UpdateSubscription(ctx, acc, id, u))
+}
+
 // DeleteSubscription removes a subscription and returns its id.
 // CodeSubscriptionMissing when the account has no such subscription.
 func (m *mutations) DeleteSubscription(ctx context.Context, id string) (string, error) {
-	acc, err := account(ctx)
-	if err == nil {
-		err = checkID(id)
-	}
+	acc, err := accountFor(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -86,10 +118,7 @@ func (m *mutations) DeleteSubscription(ctx context.Context, id string) (string, 
 // nothing. The secret is masked. Errors: CodeSubscriptionMissing,
 // CodeInvalidState when it is completed.
 func (m *mutations) PauseSubscription(ctx context.Context, id string) (*flight.Subscription, error) {
-	acc, err := account(ctx)
-	if err == nil {
-		err = checkID(id)
-	}
+	acc, err := accountFor(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +129,7 @@ func (m *mutations) PauseSubscription(ctx context.Context, id string) (*flight.S
 // active or pending it changes nothing. The secret is masked. Errors:
 // CodeSubscriptionMissing, CodeInvalidState when it is completed.
 func (m *mutations) ResumeSubscription(ctx context.Context, id string) (*flight.Subscription, error) {
-	acc, err := account(ctx)
-	if err == nil {
-		err = checkID(id)
-	}
+	acc, err := accountFor(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +138,52 @@ func (m *mutations) ResumeSubscription(ctx context.Context, id string) (*flight.
 		m.deliver(ctx) // one whose flight was found meanwhile hears of it at once
 	}
 	return s, err
+}
+
+// TestSubscription sends a subscription.test event, in every state.
+// CodeSubscriptionMissing when the account has no such subscription.
+func (m *mutations) TestSubscription(ctx context.Context, id string) (*TestEvent, error) {
+	acc, err := accountFor(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	event, err := m.r.cfg.DB.TestSubscription(ctx, acc, id)
+	if err != nil {
+		return nil, err
+	}
+	m.deliver(ctx)
+	return &TestEvent{EventID: event}, nil
+}
+
+// RevealSecret returns the whole secret. It changes nothing, but it is a
+// mutation: showing a secret is an act of its own, which a query for many
+// things at once must not do in passing, and which does not belong in the GET
+// requests that logs and caches see.
+// CodeSubscriptionMissing when the account has no such subscription.
+func (m *mutations) RevealSecret(ctx context.Context, id string) (*SigningSecret, error) {
+	acc, err := accountFor(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return signingSecret(m.r.cfg.DB.Subscription(ctx, acc, id))
+}
+
+// RotateSecret makes a new secret and returns it whole: the next attempt is
+// signed with it. CodeSubscriptionMissing when the account has no such
+// subscription.
+func (m *mutations) RotateSecret(ctx context.Context, id string) (*SigningSecret, error) {
+	acc, err := accountFor(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return signingSecret(m.r.cfg.DB.RotateSecret(ctx, acc, id, webhook.GenerateSecret()))
+}
+
+func signingSecret(s *flight.Subscription, err error) (*SigningSecret, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &SigningSecret{SubscriptionID: s.ID, Secret: s.Secret}, nil
 }
 
 // deliver wakes the deliveries. What is written is written, so a failure is

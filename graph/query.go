@@ -34,10 +34,7 @@ func (q *queries) Flight(ctx context.Context, leg LegInput, refresh bool) (*flig
 // Subscription returns one subscription of the account, its secret masked.
 // CodeSubscriptionMissing when the account has no such subscription.
 func (q *queries) Subscription(ctx context.Context, id string) (*flight.Subscription, error) {
-	acc, err := account(ctx)
-	if err == nil {
-		err = checkID(id)
-	}
+	acc, err := accountFor(ctx, id)
 	if err != nil {
 		return nil, err
 	}

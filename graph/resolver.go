@@ -59,6 +59,13 @@ func (r *Resolver) Subscription() SubscriptionResolver { return &streams{r} }
 // CreateSubscriptionInput returns what reads the input of that name.
 func (r *Resolver) CreateSubscriptionInput() CreateSubscriptionInputResolver { return inputs{} }
 
+// UpdateSubscriptionInput returns what reads the input of that name.
+func (r *Resolver) UpdateSubscriptionInput() UpdateSubscriptionInputResolver { return updates{} }
+
+// FlightSubscription returns the use cases that read the logs of a
+// subscription.
+func (r *Resolver) FlightSubscription() FlightSubscriptionResolver { return &logs{r} }
+
 // Run listens to the bell, for the cache and the live viewers, and keeps the
 // legs polled that are watched here, until ctx ends. Without it the cache hears
 // of other processes' news when its answers run out, and viewers at their next
@@ -70,12 +77,28 @@ func (r *Resolver) Run(ctx context.Context) {
 	loops.Wait()
 }
 
-// account returns whose request it is. CodeMissingAPIKey when nobody was
+// identity returns whose request it is. CodeMissingAPIKey when nobody was
 // authenticated.
-func account(ctx context.Context) (string, error) {
+func identity(ctx context.Context) (access.Identity, error) {
 	id, ok := access.From(ctx)
 	if !ok {
-		return "", flight.Errorf(flight.CodeMissingAPIKey, "Send an API key in the x-api-key header, or as Authorization: Bearer <key>.")
+		return id, flight.Errorf(flight.CodeMissingAPIKey, "Send an API key in the x-api-key header, or as Authorization: Bearer <key>.")
 	}
-	return id.Account, nil
+	return id, nil
+}
+
+// account returns the account of identity.
+func account(ctx context.Context) (string, error) {
+	id, err := identity(ctx)
+	return id.Account, err
+}
+
+// accountFor is account for a request about one subscription.
+// CodeSubscriptionMissing when id cannot be one's.
+func accountFor(ctx context.Context, id string) (string, error) {
+	acc, err := account(ctx)
+	if err == nil {
+		err = checkID(id)
+	}
+	return acc, err
 }

@@ -164,7 +164,7 @@ func (g *rig) flight(leg LegInput, refresh bool) *flight.Snapshot {
 
 func (g *rig) create(in CreateSubscriptionInput) *flight.Subscription {
 	g.t.Helper()
-	s, err := g.r.Mutation().CreateSubscription(g.ctx, in)
+	s, err := g.r.Mutation().CreateSubscription(g.ctx, in, nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}

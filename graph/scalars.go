@@ -187,6 +187,9 @@ var (
 	phases      = newNames(flight.Phases...)
 	statuses    = newNames(flight.SubscriptionActive, flight.SubscriptionPending, flight.SubscriptionPaused,
 		flight.SubscriptionCompleted, flight.SubscriptionSuspended)
+	eventTypes       = newNames(flight.EventTypes...)
+	eventStatuses    = newNames(flight.EventPending, flight.EventDelivered, flight.EventFailed, flight.EventMissed)
+	deliveryStatuses = newNames(flight.DeliverySucceeded, flight.DeliveryRetrying, flight.DeliveryFailed, flight.DeliveryInterrupted)
 )
 
 // MarshalChangeType writes the enum ChangeType.
@@ -206,3 +209,25 @@ func MarshalSubscriptionStatus(v flight.Status) graphql.Marshaler { return statu
 
 // UnmarshalSubscriptionStatus reads the enum SubscriptionStatus.
 func UnmarshalSubscriptionStatus(v any) (flight.Status, error) { return statuses.unmarshal(v) }
+
+// MarshalEventType writes the enum EventType.
+func MarshalEventType(v flight.EventType) graphql.Marshaler { return eventTypes.marshal(v) }
+
+// UnmarshalEventType reads the enum EventType.
+func UnmarshalEventType(v any) (flight.EventType, error) { return eventTypes.unmarshal(v) }
+
+// MarshalEventStatus writes the enum EventStatus.
+func MarshalEventStatus(v flight.EventStatus) graphql.Marshaler { return eventStatuses.marshal(v) }
+
+// UnmarshalEventStatus reads the enum EventStatus.
+func UnmarshalEventStatus(v any) (flight.EventStatus, error) { return eventStatuses.unmarshal(v) }
+
+// MarshalDeliveryStatus writes the enum DeliveryStatus.
+func MarshalDeliveryStatus(v flight.DeliveryStatus) graphql.Marshaler {
+	return deliveryStatuses.marshal(v)
+}
+
+// UnmarshalDeliveryStatus reads the enum DeliveryStatus.
+func UnmarshalDeliveryStatus(v any) (flight.DeliveryStatus, error) {
+	return deliveryStatuses.unmarshal(v)
+}

@@ -87,6 +87,9 @@ func TestEnums(t *testing.T) {
 	check("ChangeType", plain(changeTypes))
 	check("FlightPhase", plain(phases))
 	check("SubscriptionStatus", plain(statuses))
+	check("EventType", plain(eventTypes))
+	check("EventStatus", plain(eventStatuses))
+	check("DeliveryStatus", plain(deliveryStatuses))
 	if len(flight.ChangeTypes) != 23 || len(changeTypes.values) != 23 {
 		t.Error("the contract has 23 change types")
 	}

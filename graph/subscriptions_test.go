@@ -68,7 +68,7 @@ func TestCreateFaults(t *testing.T) {
 		LegInput:   LegInput{Carrier: "A", FlightNumber: "", Date: "tomorrow"},
 		WebhookURL: "ftp://example.com", Secret: "short", Events: []flight.ChangeType{}, DelayThresholdMinutes: &zero,
 		Headers: map[string]string{"Host": "x", "a b": "x"}, Metadata: json.RawMessage(`[1]`),
-	})
+	}, nil)
 	wantFields(t, err, "carrier", "flightNumber", "date", "webhookUrl", "secret", "events", "delayThresholdMinutes", "headers.Host", "headers.a b", "metadata")
 
 	for name, change := range map[string]func(*CreateSubscriptionInput){
@@ -82,16 +82,16 @@ func TestCreateFaults(t *testing.T) {
 	} {
 		in := newInput()
 		change(&in)
-		_, err := g.r.Mutation().CreateSubscription(g.ctx, in)
+		_, err := g.r.Mutation().CreateSubscription(g.ctx, in, nil)
 		wantFields(t, err, name)
 	}
 	for _, bad := range []string{`{"a":1} x`, "{\"a\":\"\xff\"}", `{`, `"x"`} {
 		in := newInput()
 		in.Metadata = json.RawMessage(bad)
-		_, err := g.r.Mutation().CreateSubscription(g.ctx, in)
+		_, err := g.r.Mutation().CreateSubscription(g.ctx, in, nil)
 		wantFields(t, err, "metadata")
 	}
-	_, err = g.r.Mutation().CreateSubscription(t.Context(), newInput())
+	_, err = g.r.Mutation().CreateSubscription(t.Context(), newInput(), nil)
 	wantCode(t, err, flight.CodeMissingAPIKey)
 	if n := g.source.calls.Load(); n != 0 {
 		t.Errorf("%d calls for nonsense", n)
@@ -110,31 +110,31 @@ func TestCreateUnresolved(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	in.FlightID = "100JFK"
-	_, err := g.r.Mutation().CreateSubscription(g.ctx, in)
+	_, err := g.r.Mutation().CreateSubscription(g.ctx, in, nil)
 	wantCode(t, err, flight.CodeLegNotFound)
 
 	in = newInput()
 	in.Date = time.Now().UTC().AddDate(0, 0, -3).Format(time.DateOnly)
-	_, err = g.r.Mutation().CreateSubscription(g.ctx, in)
+	_, err = g.r.Mutation().CreateSubscription(g.ctx, in, nil)
 	wantCode(t, err, flight.CodeFlightNotFound)
 
 	g.source.fail(flight.Errorf(flight.CodeUpstreamTimeout, "slow"))
 	in = newInput()
 	in.FlightNumber = "200"
-	_, err = g.r.Mutation().CreateSubscription(g.ctx, in)
+	_, err = g.r.Mutation().CreateSubscription(g.ctx, in, nil)
 	wantCode(t, err, flight.CodeUpstreamTimeout)
 }
 
 func TestCreateLegs(t *testing.T) {
 	g := sqliteRig(t, nil)
 	g.source.say(leg("100", "JFK", "ORD"), leg("100", "ORD", "LAX"))
-	_, err := g.r.Mutation().CreateSubscription(g.ctx, newInput())
+	_, err := g.r.Mutation().CreateSubscription(g.ctx, newInput(), nil)
 	if e := wantCode(t, err, flight.CodeOriginRequired); len(e.Legs) != 2 {
 		t.Errorf("%+v", e.Legs)
 	}
 	in := newInput()
 	in.Origin = "SFO"
-	_, err = g.r.Mutation().CreateSubscription(g.ctx, in)
+	_, err = g.r.Mutation().CreateSubscription(g.ctx, in, nil)
 	if e := wantCode(t, err, flight.CodeLegNotFound); len(e.Legs) != 2 {
 		t.Errorf("%+v", e.Legs)
 	}

@@ -2,7 +2,10 @@ package graph
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +16,7 @@ import (
 	"github.com/flightwire/flightwire/flight/webhook"
 )
 
-// maxPage is the longest page of subscriptions.
+// maxPage is the longest page of subscriptions, and the most of a log.
 const maxPage = 200
 
 // faults returns the error that lists every fault of an input: those of its
@@ -54,10 +57,7 @@ func canonical(k flight.Key) flight.Key {
 // which they are stored. It records every fault in v.
 func (r *Resolver) parseSubscription(v *flight.Invalid, in CreateSubscriptionInput) (n db.NewSubscription) {
 	n.Key, n.Selector = r.parseLeg(v, in.LegInput)
-	n.WebhookURL = strings.TrimSpace(in.WebhookURL)
-	if err := webhook.CheckURL(n.WebhookURL, r.cfg.AllowPrivateWebhooks); err != nil {
-		v.Add("webhookUrl", "%s", err)
-	}
+	n.WebhookURL = r.parseURL(v, in.WebhookURL)
 	n.Secret = in.Secret
 	if n.Secret == "" {
 		n.Secret = webhook.GenerateSecret()
@@ -68,20 +68,92 @@ func (r *Resolver) parseSubscription(v *flight.Invalid, in CreateSubscriptionInp
 	n.DelayThreshold = flight.DefaultDelayThreshold
 	if d := in.DelayThresholdMinutes; d != nil {
 		n.DelayThreshold = *d
-		if *d < flight.MinDelayThreshold || *d > flight.MaxDelayThreshold {
-			v.Add("delayThresholdMinutes", "must be %d to %d minutes", flight.MinDelayThreshold, flight.MaxDelayThreshold)
-		}
+		checkThreshold(v, *d)
 	}
 	n.Headers = in.Headers
-	for _, f := range webhook.CheckHeaders(in.Headers, r.cfg.LegacyPrefix) {
+	r.checkHeaders(v, in.Headers)
+	n.Metadata = parseMetadata(v, in.Metadata)
+	return n
+}
+
+// parseUpdate brings what a subscription is to be changed to into the form in
+// which it is stored. It records every fault in v.
+func (r *Resolver) parseUpdate(v *flight.Invalid, in UpdateSubscriptionInput) (u db.SubscriptionUpdate) {
+	if in.WebhookURL != nil {
+		url := r.parseURL(v, *in.WebhookURL)
+		u.WebhookURL = &url
+	}
+	if in.Events != nil {
+		set := parseEvents(v, in.Events)
+		u.Events = &set
+	}
+	if u.DelayThreshold = in.DelayThresholdMinutes; u.DelayThreshold != nil {
+		checkThreshold(v, *u.DelayThreshold)
+	}
+	if in.Headers != nil {
+		u.Headers = &in.Headers
+		r.checkHeaders(v, in.Headers)
+	}
+	if in.Metadata != nil {
+		metadata := parseMetadata(v, in.Metadata)
+		u.Metadata = &metadata
+	}
+	return u
+}
+
+func (r *Resolver) parseURL(v *flight.Invalid, raw string) string {
+	url := strings.TrimSpace(raw)
+	if err := webhook.CheckURL(url, r.cfg.AllowPrivateWebhooks); err != nil {
+		v.Add("webhookUrl", "%s", err)
+	}
+	return url
+}
+
+func checkThreshold(v *flight.Invalid, minutes int) {
+	if minutes < flight.MinDelayThreshold || minutes > flight.MaxDelayThreshold {
+		v.Add("delayThresholdMinutes", "must be %d to %d minutes", flight.MinDelayThreshold, flight.MaxDelayThreshold)
+	}
+}
+
+func (r *Resolver) checkHeaders(v *flight.Invalid, headers map[string]string) {
+	for _, f := range webhook.CheckHeaders(headers, r.cfg.LegacyPrefix) {
 		field := "headers"
 		if f.Name != "" {
 			field += "." + f.Name
 		}
 		v.Add(bounded(field), "%s", f.Message)
 	}
-	n.Metadata = parseMetadata(v, in.Metadata)
-	return n
+}
+
+// maxIdempotencyKey is how many bytes an idempotency key may have.
+const maxIdempotencyKey = 255
+
+// checkIdempotencyKey records a fault under the name of REST, where the key is
+// at home.
+func checkIdempotencyKey(v *flight.Invalid, key string) {
+	if len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		v.Add("Idempotency-Key", "must be at most %d printable ASCII characters", maxIdempotencyKey)
+	}
+}
+
+// digest returns the same text for creates that ask for the same: for one
+// flight by any of its names, with what is left out as its default. secret is
+// the client's own.
+func digest(n db.NewSubscription, secret string) string {
+	var metadata any
+	d := json.NewDecoder(bytes.NewReader(n.Metadata))
+	d.UseNumber()
+	_ = d.Decode(&metadata) // it has been validated, or is empty
+	headers := n.Headers
+	if len(headers) == 0 {
+		headers = nil
+	}
+	text, err := json.Marshal([]any{n.Key, n.Selector, n.WebhookURL, secret, n.Events, n.DelayThreshold, headers, metadata})
+	if err != nil { // strings and numbers
+		panic(fmt.Sprintf("graph: digest: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 func parseEvents(v *flight.Invalid, events []flight.ChangeType) flight.ChangeSet {
@@ -89,7 +161,7 @@ func parseEvents(v *flight.Invalid, events []flight.ChangeType) flight.ChangeSet
 		return flight.AllChanges
 	}
 	if len(events) == 0 {
-		v.Add("events", "must name at least one change type; leave it out to be told of all")
+		v.Add("events", "must name at least one change type")
 	}
 	var set flight.ChangeSet
 	for _, e := range events {
@@ -150,6 +222,10 @@ func checkPage(v *flight.Invalid, offset, limit int) {
 	if offset < 0 {
 		v.Add("offset", "must not be negative")
 	}
+	checkLimit(v, limit)
+}
+
+func checkLimit(v *flight.Invalid, limit int) {
 	if limit < 1 || limit > maxPage {
 		v.Add("limit", "must be 1 to %d", maxPage)
 	}
@@ -160,7 +236,11 @@ func checkPage(v *flight.Invalid, offset, limit int) {
 func checkID(id string) error {
 	rest, ok := strings.CutPrefix(id, "sub_")
 	if !ok || rest == "" || len(rest) > 64 || strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
-		return flight.Errorf(flight.CodeSubscriptionMissing, "There is no subscription %.64q in this account.", strings.ToValidUTF8(id, "?"))
+		return missing(id)
 	}
 	return nil
+}
+
+func missing(id string) error {
+	return flight.Errorf(flight.CodeSubscriptionMissing, "There is no subscription %.64q in this account.", strings.ToValidUTF8(id, "?"))
 }

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/graph"
@@ -56,6 +58,7 @@ type operation struct {
 	route     string
 	body      bool
 	field     string                                   // of the GraphQL type Query or Mutation
+	below     string                                   // a field of FlightSubscription that has arguments too
 	variables func(in fields) fields                   // its arguments
 	facts     func(overREST, overGraph any) (any, any) // what to compare; nil: all
 	changes   bool                                     // either interface needs a subscription of its own
@@ -70,11 +73,45 @@ func asIs(in fields) fields { return in }
 
 // whatever leaves out what two subscriptions do not share.
 func whatever(overREST, overGraph any) (any, any) {
+	return without(overREST, overGraph, "id", "createdAt", "updatedAt")
+}
+
+// otherwise is whatever of subscriptions to two flights.
+func otherwise(overREST, overGraph any) (any, any) {
+	return without(overREST, overGraph, "id", "createdAt", "updatedAt", "date", "flightKey")
+}
+
+func without(overREST, overGraph any, names ...string) (any, any) {
 	left := func(facts any) any {
-		others, _ := fields(facts.(map[string]any)).apart("id", "createdAt", "updatedAt")
+		others, _ := fields(facts.(map[string]any)).apart(names...)
 		return others
 	}
 	return left(overREST), left(overGraph)
+}
+
+// logs leaves out the offset, which is of lists in general and only in REST.
+func logs(overREST, overGraph any) (any, any) {
+	others, offset := fields(overREST.(map[string]any)).apart("offset")
+	if fmt.Sprint(offset) != "map[offset:0]" {
+		return overREST, nil
+	}
+	for _, log := range overGraph.(map[string]any) { // the one that was asked for
+		return map[string]any(others), log
+	}
+	return overREST, overGraph
+}
+
+// shapes compares what is made anew by its beginning and its length.
+func shapes(overREST, overGraph any) (any, any) {
+	shape := func(facts any) any {
+		out := map[string]any{}
+		for name, v := range facts.(map[string]any) {
+			text := v.(string)
+			out[name] = fmt.Sprintf("%.4s… %d", text, len(text))
+		}
+		return out
+	}
+	return shape(overREST), shape(overGraph)
 }
 
 var operations = map[string]operation{
@@ -89,7 +126,10 @@ var operations = map[string]operation{
 			return overREST.(map[string]any)["data"], overGraph.(map[string]any)["timeline"]
 		}},
 	"create": {route: "POST /v1/subscriptions", body: true, field: "createSubscription", changes: true, facts: whatever,
-		variables: func(in fields) fields { return fields{"input": in} }},
+		variables: func(in fields) fields {
+			input, args := in.apart("idempotencyKey")
+			return args.with("input", input)
+		}},
 	"list": {route: "GET /v1/subscriptions", field: "subscriptions", variables: func(in fields) fields {
 		filter, args := in.apart("offset", "limit")
 		return args.with("filter", filter)
@@ -97,7 +137,17 @@ var operations = map[string]operation{
 	"read":   {route: "GET /v1/subscriptions/{id}", field: "subscription", variables: asIs},
 	"pause":  {route: "POST /v1/subscriptions/{id}/pause", field: "pauseSubscription", variables: asIs, changes: true, facts: whatever},
 	"resume": {route: "POST /v1/subscriptions/{id}/resume", field: "resumeSubscription", variables: asIs, changes: true, facts: whatever},
-	"delete": {route: "DELETE /v1/subscriptions/{id}", field: "deleteSubscription", variables: asIs, changes: true},
+	"update": {route: "PATCH /v1/subscriptions/{id}", body: true, field: "updateSubscription", changes: true, facts: otherwise,
+		variables: func(in fields) fields {
+			input, args := in.apart("id")
+			return args.with("input", input)
+		}},
+	"test":       {route: "POST /v1/subscriptions/{id}/test", field: "testSubscription", variables: asIs, changes: true, facts: shapes},
+	"deliveries": {route: "GET /v1/subscriptions/{id}/deliveries", field: "subscription", below: "deliveries", variables: asIs, facts: logs},
+	"events":     {route: "GET /v1/subscriptions/{id}/events", field: "subscription", below: "eventLog", variables: asIs, facts: logs},
+	"reveal":     {route: "GET /v1/subscriptions/{id}/secret", field: "revealSecret", variables: asIs},
+	"rotate":     {route: "POST /v1/subscriptions/{id}/secret/rotate", field: "rotateSecret", variables: asIs, changes: true, facts: shapes},
+	"delete":     {route: "DELETE /v1/subscriptions/{id}", field: "deleteSubscription", variables: asIs, changes: true},
 }
 
 var (
@@ -110,6 +160,7 @@ const (
 	fresh     = "a subscription of its own for either interface"
 	paused    = "a paused one of its own for either interface"
 	completed = "a completed one"
+	logged    = "a completed one with attempts of every kind"
 	alien     = "one of another account"
 	noneSuch  = "sub_00000000000000000000000000000000"
 )
@@ -166,6 +217,12 @@ var agreements = []struct {
 	{"create", "no URL at all", hook.with("webhookUrl", "", "headers", map[string]string{"x-legacy-signature": "a"}), "invalid_request"},
 	{"create", "upstream is down", hook.with("flightNumber", down), "upstream_unavailable"},
 
+	{"create", "with a key", hook.with("idempotencyKey", "k 1"), ""},
+	{"create", "again with the key", hook.with("idempotencyKey", "k 1", "carrier", "AAL", "flightNumber", "0100", "delayThresholdMinutes", 5), ""},
+	{"create", "something else with the key", hook.with("idempotencyKey", "k 1", "secret", "another secret of mine"), "idempotency_key_reused"},
+	{"create", "an empty key", hook.with("idempotencyKey", ""), ""},
+	{"create", "a key that is too long, and no carrier", hook.with("idempotencyKey", strings.Repeat("k", 256), "carrier", "*"), "invalid_request"},
+
 	{"read", "active", fields{"id": fresh}, ""},
 	{"read", "completed", fields{"id": completed}, ""},
 	{"read", "none", fields{"id": noneSuch}, "subscription_not_found"},
@@ -183,6 +240,37 @@ var agreements = []struct {
 	{"resume", "active", fields{"id": fresh}, ""},
 	{"resume", "completed", fields{"id": completed}, "invalid_state"},
 	{"resume", "none", fields{"id": noneSuch}, "subscription_not_found"},
+	{"update", "all", fields{"id": fresh, "webhookUrl": "https://example.com/other?a=1&b=<2>", "events": []string{"flight.departed", "aircraft.changed"},
+		"delayThresholdMinutes": 240, "headers": map[string]string{"X-Tenant": "b"}, "metadata": map[string]any{"a": []any{nil, 1.5}}}, ""},
+	{"update", "nothing", fields{"id": fresh}, ""},
+	{"update", "to nothing", fields{"id": fresh, "headers": map[string]any{}, "metadata": map[string]any{}}, ""},
+	{"update", "away", fields{"id": paused, "headers": nil, "metadata": nil}, ""},
+	{"update", "completed", fields{"id": completed, "delayThresholdMinutes": 1}, ""},
+	{"update", "what cannot be taken away", fields{"id": fresh, "webhookUrl": nil, "events": nil, "delayThresholdMinutes": nil}, "invalid_request"},
+	{"update", "everything wrong", fields{"id": fresh, "webhookUrl": "http://127.0.0.1/", "events": []string{}, "delayThresholdMinutes": 0,
+		"headers": map[string]any{"Host": "a", "X-A": 1, "X-B": nil}, "metadata": map[string]string{"a": strings.Repeat("x", 17<<10)}}, "invalid_request"},
+	{"update", "none", fields{"id": noneSuch, "delayThresholdMinutes": 1}, "subscription_not_found"},
+	{"update", "another account's", fields{"id": alien, "delayThresholdMinutes": 1}, "subscription_not_found"},
+	{"test", "active", fields{"id": fresh}, ""},
+	{"test", "paused", fields{"id": paused}, ""},
+	{"test", "completed", fields{"id": completed}, ""},
+	{"test", "another account's", fields{"id": alien}, "subscription_not_found"},
+	{"deliveries", "all", fields{"id": logged}, ""},
+	{"deliveries", "the last", fields{"id": logged, "limit": 1}, ""},
+	{"deliveries", "none yet", fields{"id": fresh}, ""},
+	{"deliveries", "too many", fields{"id": fresh, "limit": 201}, "invalid_request"},
+	{"deliveries", "another account's", fields{"id": alien}, "subscription_not_found"},
+	{"events", "all", fields{"id": logged}, ""},
+	{"events", "the last", fields{"id": logged, "limit": 1}, ""},
+	{"events", "too few", fields{"id": fresh, "limit": 0}, "invalid_request"},
+	{"events", "none", fields{"id": noneSuch}, "subscription_not_found"},
+	{"events", "another account's", fields{"id": alien}, "subscription_not_found"},
+	{"reveal", "active", fields{"id": fresh}, ""},
+	{"reveal", "completed", fields{"id": completed}, ""},
+	{"reveal", "no id", fields{"id": "7"}, "subscription_not_found"},
+	{"reveal", "another account's", fields{"id": alien}, "subscription_not_found"},
+	{"rotate", "active", fields{"id": fresh}, ""},
+	{"rotate", "another account's", fields{"id": alien}, "subscription_not_found"},
 	{"delete", "active", fields{"id": fresh}, ""},
 	{"delete", "completed", fields{"id": completed}, ""},
 	{"delete", "another account's", fields{"id": alien}, "subscription_not_found"},
@@ -207,7 +295,7 @@ func TestInterfacesAgree(t *testing.T) {
 				if overREST.code != c.code {
 					t.Fatalf("%s: %v, want code %q", op.route, overREST, c.code)
 				}
-				if read := operations["read"]; one["id"] != nil && op.changes { // what one has done, the other one sees
+				if read := operations["read"]; one["id"] != nil && op.changes && c.op != "rotate" { // what one has done, the other one sees
 					agree(t, p.overREST(t, read, one, ""), p.overGraphQL(t, read, one, ""))
 					agree(t, p.overREST(t, read, other, ""), p.overGraphQL(t, read, other, ""))
 				}
@@ -230,11 +318,44 @@ func TestInterfacesAgree(t *testing.T) {
 	})
 }
 
+// The free plan watches three flights a month. The fourth is refused, deleted
+// ones and those that were refused notwithstanding.
+func TestFourthWatchedFlight(t *testing.T) {
+	dbtest.EachMode(t, func(t *testing.T, m dbtest.Mode) {
+		r := newRig(t, m)
+		p := &pair{r, graph.NewHandler(r.resolver, graph.HandlerConfig{Auth: r.guard}), 0, graph.NewExecutableSchema(graph.Config{}).Schema()}
+		free, err := access.NewKeys(m.DB, m.Redis).Create(t.Context(), "thrifty", "free")
+		if err != nil {
+			t.Fatal(err)
+		}
+		create, keyed := operations["create"], hook.with("idempotencyKey", "first")
+		first := p.overREST(t, create, keyed, free.Key)
+		agree(t, first, p.overGraphQL(t, create, keyed, free.Key)) // counts once
+		p.overGraphQL(t, create, hook, free.Key)
+		third := p.overREST(t, create, hook, free.Key).facts.(map[string]any)
+		r.do(t, request{method: "DELETE", path: "/v1/subscriptions/" + third["id"].(string), key: free.Key}).want(t, 204, "")
+
+		agree(t, first, p.overREST(t, create, keyed, free.Key))
+		for range 2 {
+			fourth := p.overREST(t, create, hook, free.Key)
+			agree(t, fourth, p.overGraphQL(t, create, hook, free.Key))
+			now := m.DB.Now()
+			facts := fourth.facts.(map[string]any)
+			if fourth.code != "watched_flight_limit" || fmt.Sprintf("%v %v", facts["limit"], facts["used"]) != "3 3" ||
+				facts["resetsAt"] != time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC).Format("2006-01-02T15:04:05.000Z") {
+				t.Errorf("%v", fourth)
+			}
+		}
+		r.do(t, request{method: "POST", path: "/v1/subscriptions", body: createBody(), key: free.Key}).want(t, 402, "watched_flight_limit")
+		r.do(t, request{method: "POST", path: "/v1/subscriptions", body: createBody()}).want(t, 201, "") // others are not concerned
+	})
+}
+
 // The operations are all of both interfaces, and every code that they can give.
 func TestAgreementIsWhole(t *testing.T) {
 	var routes, used, known []string
 	for _, op := range operations {
-		routes, used = append(routes, op.route), append(used, op.field)
+		routes, used = append(routes, op.route), append(used, op.field+op.below)
 	}
 	for _, route := range rest.Routes() {
 		if !slices.Contains(routes, route) && route != "GET /v1/flags/{file}" { // GraphQL has no images
@@ -247,12 +368,17 @@ func TestAgreementIsWhole(t *testing.T) {
 			t.Errorf("no agreement about %s", f.Name)
 		}
 	}
+	for _, f := range schema.Types["FlightSubscription"].Fields {
+		if len(f.Arguments) > 0 && !slices.Contains(used, "subscription"+f.Name) {
+			t.Errorf("no agreement about %s", f.Name)
+		}
+	}
 	for _, c := range agreements {
 		known = append(known, c.code)
 	}
 	for _, code := range []flight.Code{
 		flight.CodeInvalid, flight.CodeFlightNotFound, flight.CodeLegNotFound, flight.CodeOriginRequired, flight.CodeSubscriptionMissing,
-		flight.CodeCountryNotFound, flight.CodeInvalidState, flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout, flight.CodeInternal,
+		flight.CodeCountryNotFound, flight.CodeInvalidState, flight.CodeIdempotencyReused, flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout, flight.CodeInternal,
 	} {
 		if !slices.Contains(known, string(code)) {
 			t.Errorf("no agreement about %s", code)

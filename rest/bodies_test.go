@@ -50,6 +50,20 @@ func TestBodies(t *testing.T) {
 		r.do(t, request{path: "/v1/subscriptions?limit=1&offset=2"}).golden(t, "list_beyond")
 		r.do(t, request{method: "POST", path: "/v1/subscriptions/" + s.ID + "/pause"}).golden(t, "pause")
 		r.do(t, request{method: "POST", path: "/v1/subscriptions/" + s.ID + "/resume"}).golden(t, "resume")
+		updated := r.do(t, request{method: "PATCH", path: "/v1/subscriptions/" + s.ID, body: `{"webhookUrl": " https://example.com/other?a=1&b=<2>", "headers": null,
+			"events": ["flight.departed", "departure.gate.changed"], "delayThresholdMinutes": 240, "metadata": ` + metadata + `}`})
+		if updated.golden(t, "update"); !bytes.Contains(updated.body, []byte(`"metadata":`+metadata)) {
+			t.Errorf("the bytes of the metadata are not kept: %s", updated.body)
+		}
+		r.do(t, request{method: "POST", path: "/v1/subscriptions/" + s.ID + "/test"}).golden(t, "test")
+		r.do(t, request{path: "/v1/subscriptions/" + s.ID + "/secret"}).golden(t, "secret")
+		r.do(t, request{method: "POST", path: "/v1/subscriptions/" + s.ID + "/secret/rotate"}).golden(t, "rotate")
+		r.do(t, request{path: "/v1/subscriptions/" + s.ID + "/deliveries"}).golden(t, "deliveries_none")
+		p := &pair{rig: r}
+		log := p.prepare(t, fields{"id": logged})["id"].(string)
+		r.do(t, request{path: "/v1/subscriptions/" + log + "/deliveries"}).golden(t, "deliveries")
+		r.do(t, request{path: "/v1/subscriptions/" + log + "/events"}).golden(t, "events")
+		r.do(t, request{path: "/v1/subscriptions/" + log + "/events?limit=1"}).golden(t, "events_last")
 		gone := r.do(t, request{method: "DELETE", path: "/v1/subscriptions/" + s.ID})
 		if gone.want(t, 204, ""); len(gone.body) != 0 || gone.header.Get("Content-Type") != "" {
 			t.Errorf("DELETE has a body: %q %v", gone.body, gone.header)
@@ -151,6 +165,7 @@ func TestSecretIsMasked(t *testing.T) {
 	}
 	for _, q := range []request{
 		{path: "/v1/subscriptions/" + s.ID}, {path: "/v1/subscriptions"},
+		{method: "PATCH", path: "/v1/subscriptions/" + s.ID, body: `{"delayThresholdMinutes": 7}`}, {method: "PATCH", path: "/v1/subscriptions/" + s.ID, body: `{}`},
 		{method: "POST", path: "/v1/subscriptions/" + s.ID + "/pause"}, {method: "POST", path: "/v1/subscriptions/" + s.ID + "/resume"},
 	} {
 		got := r.do(t, q)

@@ -130,10 +130,13 @@ func (o *object) take(name string) json.RawMessage {
 	return raw
 }
 
+// isNull reports whether a field is there and null.
+func (o *object) isNull(name string) bool { return string(o.values[name]) == "null" }
+
 // require notes a fault for each of the fields that is left out or null.
 func (o *object) require(names ...string) {
 	for _, name := range names {
-		if raw, there := o.values[name]; !there || string(raw) == "null" {
+		if _, there := o.values[name]; !there || o.isNull(name) {
 			o.fault(name, "is required")
 		}
 	}

@@ -14,7 +14,10 @@
 // What the contract and its decisions leave open is decided like this. Query
 // parameters that are not documented are ignored, documented ones may stand
 // once; names of JSON fields are exact, and each may stand once. null for an
-// optional field is the same as leaving it out; an empty secret is a fault.
+// optional field is the same as leaving it out, but in a PATCH, where it takes
+// headers and metadata away and is a fault elsewhere; an empty secret is a
+// fault. An Idempotency-Key that is empty is not there; the logs of deliveries
+// and events have the form of every list, with an offset of 0.
 // refresh is on when it is true, 1 or has no value, in any case. The timeline
 // takes every selector that its flight takes. The image of a flag may be kept
 // by anyone for thirty days, a drawing that stands in for one for a day. A body

@@ -91,9 +91,15 @@ var endpoints = []struct {
 		{"repeated", "/v1/subscriptions?limit=1&limit=2", 400, "invalid_request"},
 	}},
 	{"GET /v1/subscriptions/{id}", "/v1/subscriptions/ID", "", 200, noSubscription("/v1/subscriptions/", "")},
+	{"PATCH /v1/subscriptions/{id}", "/v1/subscriptions/ID", `{"delayThresholdMinutes": 7}`, 200, noSubscription("/v1/subscriptions/", "")}, // see TestUpdate
 	{"DELETE /v1/subscriptions/{id}", "/v1/subscriptions/ID", "", 204, noSubscription("/v1/subscriptions/", "")},
 	{"POST /v1/subscriptions/{id}/pause", "/v1/subscriptions/ID/pause", "", 201, noSubscription("/v1/subscriptions/", "/pause")},
 	{"POST /v1/subscriptions/{id}/resume", "/v1/subscriptions/ID/resume", "", 201, noSubscription("/v1/subscriptions/", "/resume")},
+	{"POST /v1/subscriptions/{id}/test", "/v1/subscriptions/ID/test", "", 200, noSubscription("/v1/subscriptions/", "/test")},
+	{"GET /v1/subscriptions/{id}/deliveries", "/v1/subscriptions/ID/deliveries?limit=200", "", 200, badLimits("/deliveries")},
+	{"GET /v1/subscriptions/{id}/events", "/v1/subscriptions/ID/events?limit=200&offset=7", "", 200, badLimits("/events")},
+	{"GET /v1/subscriptions/{id}/secret", "/v1/subscriptions/ID/secret", "", 200, noSubscription("/v1/subscriptions/", "/secret")},
+	{"POST /v1/subscriptions/{id}/secret/rotate", "/v1/subscriptions/ID/secret/rotate", "", 201, noSubscription("/v1/subscriptions/", "/secret/rotate")},
 }
 
 type badCall struct {
@@ -110,19 +116,33 @@ func noSubscription(before, after string) []badCall {
 	}
 }
 
+func badLimits(log string) []badCall {
+	calls := noSubscription("/v1/subscriptions/", log)
+	for _, limit := range []string{"0", "201", "-1", "ten", "1.5", "1&limit=2", "99999999999999999999"} {
+		calls = append(calls, badCall{"limit " + limit, "/v1/subscriptions/ID" + log + "?limit=" + limit, 400, "invalid_request"})
+	}
+	return calls
+}
+
 func TestEveryEndpoint(t *testing.T) {
 	dbtest.EachMode(t, func(t *testing.T, m dbtest.Mode) {
 		r := newRig(t, m)
 		for _, e := range endpoints {
 			t.Run(e.route, func(t *testing.T) {
 				method, _, _ := strings.Cut(e.route, " ")
-				path := func() string { return strings.Replace(e.path, "/ID", "/"+r.subscribe(t, oneLeg), 1) }
+				fresh := func(path string) string {
+					if strings.Contains(path, "/ID") {
+						return strings.Replace(path, "/ID", "/"+r.subscribe(t, oneLeg), 1)
+					}
+					return path
+				}
+				path := func() string { return fresh(e.path) }
 				call := func(path, key string) reply {
 					return r.do(t, request{method: method, path: path, body: e.body, key: key})
 				}
 				call(path(), "").want(t, e.status, "")
 				for _, bad := range e.bad {
-					t.Run(bad.name, func(t *testing.T) { call(bad.path, "").want(t, bad.status, bad.code) })
+					t.Run(bad.name, func(t *testing.T) { call(fresh(bad.path), "").want(t, bad.status, bad.code) })
 				}
 				t.Run("keys", func(t *testing.T) {
 					p := path()
@@ -179,7 +199,7 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 	for _, path := range []string{
 		"/", "/v1", "/v1/", "/v2/flights/search", "/v1/flights", "/v1/flights/search/", "/v1/flights/AA/100",
 		"/v1/flights/AA/100/" + today + "/", "/v1/flights//100/" + today, "/v1/subscriptions/", "/v1/subscriptions//pause",
-		"/v1/subscriptions/../subscriptions", "/v1/./subscriptions", "//v1/subscriptions", "/v1/subscriptions/a/b", "/V1/subscriptions",
+		"/v1/subscriptions/../subscriptions", "/v1/./subscriptions", "//v1/subscriptions", "/v1/subscriptions/a/b", "/v1/subscriptions/a/secret/", "/v1/subscriptions/a/rotate", "/V1/subscriptions",
 		"/v1/flights/AA/100/" + today + "%2f", "/v1/subscriptions/%2e%2e/flights",
 	} {
 		for _, key := range []string{"", "-"} {
@@ -191,7 +211,12 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		{"DELETE", "/v1/flights/AA/100/" + today, "GET, HEAD"},
 		{"PUT", "/v1/flights/AA/100/" + today + "/timeline", "GET, HEAD"},
 		{"DELETE", "/v1/subscriptions", "GET, HEAD, POST"},
-		{"PUT", "/v1/subscriptions/sub_1", "DELETE, GET, HEAD"},
+		{"PUT", "/v1/subscriptions/sub_1", "DELETE, GET, HEAD, PATCH"},
+		{"GET", "/v1/subscriptions/sub_1/test", "POST"},
+		{"DELETE", "/v1/subscriptions/sub_1/deliveries", "GET, HEAD"},
+		{"POST", "/v1/subscriptions/sub_1/events", "GET, HEAD"},
+		{"PUT", "/v1/subscriptions/sub_1/secret", "GET, HEAD"},
+		{"GET", "/v1/subscriptions/sub_1/secret/rotate", "POST"},
 		{"GET", "/v1/subscriptions/sub_1/pause", "POST"},
 		{"HEAD", "/v1/subscriptions/sub_1/resume", "POST"},
 		{"get", "/v1/subscriptions", "GET, HEAD, POST"},
@@ -251,6 +276,7 @@ func TestHead(t *testing.T) {
 	for _, path := range []string{
 		"/v1/flights/search?carrier=AA&flightNumber=100&date=" + today, "/v1/flights/AA/100/" + today,
 		"/v1/flights/AA/100/" + today + "/timeline", "/v1/subscriptions", "/v1/subscriptions/" + id,
+		"/v1/subscriptions/" + id + "/deliveries", "/v1/subscriptions/" + id + "/events", "/v1/subscriptions/" + id + "/secret",
 		"/v1/flights/AA/9/" + today,
 	} {
 		get, head := r.do(t, request{path: path}), r.do(t, request{method: "HEAD", path: path})

@@ -26,6 +26,7 @@ var statuses = map[flight.Code]int{
 	flight.CodeInvalid:             http.StatusBadRequest,
 	flight.CodeMissingAPIKey:       http.StatusUnauthorized,
 	flight.CodeInvalidAPIKey:       http.StatusUnauthorized,
+	flight.CodeWatchedFlightLimit:  http.StatusPaymentRequired,
 	flight.CodeFlightNotFound:      http.StatusNotFound,
 	flight.CodeLegNotFound:         http.StatusNotFound,
 	flight.CodeSubscriptionMissing: http.StatusNotFound,
@@ -38,6 +39,7 @@ var statuses = map[flight.Code]int{
 	flight.CodeConflict:            http.StatusConflict,
 	codePayloadTooLarge:            http.StatusRequestEntityTooLarge,
 	flight.CodeOriginRequired:      http.StatusUnprocessableEntity,
+	flight.CodeIdempotencyReused:   http.StatusUnprocessableEntity,
 	flight.CodeUpstream:            http.StatusBadGateway,
 	flight.CodeUpstreamUnavailable: http.StatusServiceUnavailable,
 	flight.CodeUpstreamTimeout:     http.StatusGatewayTimeout,
@@ -61,6 +63,7 @@ type errorBody struct {
 	Legs              []flight.LegRef     `json:"legs,omitempty"`
 	Status            flight.Status       `json:"status,omitempty"`
 	RetryAfterSeconds int                 `json:"retryAfterSeconds,omitempty"`
+	*flight.WatchedLimit
 }
 
 const internalMessage = "Something went wrong on our side. Try again; if it stays, report the requestId."
@@ -103,7 +106,7 @@ func bodyOf(err error) errorBody {
 	}
 	return errorBody{
 		StatusCode: status, Error: reason(status), Message: e.Message, Code: e.Code,
-		Fields: e.Fields, Legs: e.Legs, Status: e.Status, RetryAfterSeconds: graph.RetryAfterSeconds(e),
+		Fields: e.Fields, Legs: e.Legs, Status: e.Status, RetryAfterSeconds: graph.RetryAfterSeconds(e), WatchedLimit: e.Watched,
 	}
 }
 

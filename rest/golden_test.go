@@ -17,8 +17,9 @@ var vary = []struct {
 	what *regexp.Regexp
 	with string
 }{
-	{regexp.MustCompile(`\bsub_[0-9a-f]{32}\b`), "sub_ID"},
-	{regexp.MustCompile(`("(?:timestamp|createdAt|updatedAt)": )"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`), `$1"TIME"`},
+	{regexp.MustCompile(`\b(sub|evt|dlv)_[0-9a-f]{32}\b`), "${1}_ID"},
+	{regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`), "whsec_SECRET"},
+	{regexp.MustCompile(`("(?:timestamp|createdAt|updatedAt|attemptedAt|nextAttemptAt|deliveredAt|lastDeliveryAt)": )"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`), `$1"TIME"`},
 	{regexp.MustCompile(`Content-Length: \d+\r\n`), ""},
 	{regexp.MustCompile(`Date: .*\r\n`), ""},
 	{regexp.MustCompile(`\r`), ""},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -55,16 +56,53 @@ func (p *pair) prepare(t *testing.T, in fields) fields {
 		id := create("")
 		p.do(t, request{method: "POST", path: "/v1/subscriptions/" + id + "/pause"}).want(t, 201, "")
 		return in.with("id", id)
-	case completed:
+	case completed, logged:
 		p.days++
 		date := epoch.AddDate(0, 0, p.days).Format(time.DateOnly)
 		p.world.arrived.Store(false)
 		id := create("", "flightNumber", arriving, "date", date)
 		p.world.arrived.Store(true)
 		p.do(t, request{path: "/v1/flights/AA/" + arriving + "/" + date + "?refresh"}).want(t, 200, "")
+		if in["id"] == logged {
+			p.attempt(t, id)
+		}
 		return in.with("id", id)
 	}
 	return in
+}
+
+// attempt delivers what waits for a subscription: the first event at the
+// second attempt, the next one not at all, and the third is under way.
+func (p *pair) attempt(t *testing.T, id string) {
+	t.Helper()
+	verdicts := []flight.DeliveryStatus{flight.DeliveryRetrying, flight.DeliverySucceeded, flight.DeliveryFailed}
+	for len(verdicts) > 0 {
+		attempts, err := p.DB.ClaimEvents(t.Context(), 100, time.Nanosecond)
+		if err != nil || len(attempts) == 0 {
+			t.Fatal("nothing to deliver", err)
+		}
+		var results []db.Result
+		for _, a := range attempts {
+			r := db.Result{Attempt: a, Status: flight.DeliverySucceeded, StatusCode: 200, AttemptedAt: p.DB.Now()}
+			if a.SubscriptionID == id {
+				r.Status, verdicts = verdicts[0], verdicts[1:]
+				if r.Latency = 20 * time.Millisecond; r.Status == flight.DeliveryRetrying {
+					r.StatusCode, r.Error = 0, "no answer in time <&>"
+				} else {
+					r.ResponseBody = "thanks <&>"
+				}
+			}
+			results = append(results, r)
+		}
+		if _, err := p.DB.RecordResults(t.Context(), results); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the first of them dies
+		if _, err := p.DB.ClaimEvents(t.Context(), 100, time.Nanosecond); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // overREST makes the call of an operation.
@@ -79,6 +117,10 @@ func (p *pair) overREST(t *testing.T, op operation, in fields, key string) outco
 		}
 	}
 	q := request{method: method, path: path, key: key}
+	if k, ok := left["idempotencyKey"].(string); ok {
+		left, _ = left.apart("idempotencyKey")
+		q.header = http.Header{"Idempotency-Key": {k}}
+	}
 	if op.body {
 		q.body = string(encode(t, left))
 	} else {
@@ -101,7 +143,7 @@ func (p *pair) overREST(t *testing.T, op operation, in fields, key string) outco
 // outcome as REST would spell it.
 func (p *pair) overGraphQL(t *testing.T, op operation, in fields, key string) outcome {
 	t.Helper()
-	body := encode(t, map[string]any{"query": p.document(op.field), "variables": toGraphQL("", op.variables(in))})
+	body := encode(t, map[string]any{"query": p.document(op), "variables": toGraphQL("", op.variables(in))})
 	req := httptest.NewRequest("POST", "/", bytes.NewReader(body)).WithContext(t.Context())
 	req.Header.Set("Content-Type", "application/json")
 	switch key {
@@ -136,7 +178,7 @@ func (p *pair) overGraphQL(t *testing.T, op operation, in fields, key string) ou
 // words, because only REST has the request's id in the body.
 func failure(code string, message any, body map[string]any) outcome {
 	facts := map[string]any{"message": message}
-	for _, name := range []string{"fields", "legs", "status", "retryAfterSeconds"} {
+	for _, name := range []string{"fields", "legs", "status", "retryAfterSeconds", "limit", "used", "resetsAt"} {
 		if v := body[name]; v != nil {
 			facts[name] = v
 		}
@@ -147,28 +189,40 @@ func failure(code string, message any, body map[string]any) outcome {
 	return outcome{code, facts}
 }
 
-// document is an operation on that field of Query or Mutation, with every
-// argument a variable and everything selected.
-func (p *pair) document(name string) string {
-	kind, f := "query", p.schema.Query.Fields.ForName(name)
+// document is an operation on a field of Query or Mutation, with every
+// argument a variable, and everything selected but what has arguments itself.
+func (p *pair) document(op operation) string {
+	kind, f := "query", p.schema.Query.Fields.ForName(op.field)
 	if f == nil {
-		kind, f = "mutation", p.schema.Mutation.Fields.ForName(name)
+		kind, f = "mutation", p.schema.Mutation.Fields.ForName(op.field)
 	}
-	var variables, arguments []string
-	for _, a := range f.Arguments {
-		v := "$" + a.Name + ": " + a.Type.String()
-		if a.DefaultValue != nil {
-			v += " = " + a.DefaultValue.String()
+	var variables []string
+	call := func(f *ast.FieldDefinition, selected string) string {
+		var arguments []string
+		for _, a := range f.Arguments {
+			v := "$" + a.Name + ": " + a.Type.String()
+			if a.DefaultValue != nil {
+				v += " = " + a.DefaultValue.String()
+			}
+			variables, arguments = append(variables, v), append(arguments, a.Name+": $"+a.Name)
 		}
-		variables, arguments = append(variables, v), append(arguments, a.Name+": $"+a.Name)
+		return fmt.Sprintf("%s(%s) %s", f.Name, strings.Join(arguments, ", "), selected)
 	}
-	return fmt.Sprintf("%s(%s) { %s(%s) %s }", kind, strings.Join(variables, ", "), name, strings.Join(arguments, ", "), p.everything(f.Type))
+	selected := p.everything(f.Type)
+	if op.below != "" {
+		below := p.schema.Types[f.Type.Name()].Fields.ForName(op.below)
+		selected = "{ " + call(below, p.everything(below.Type)) + " }"
+	}
+	body := call(f, selected)
+	return fmt.Sprintf("%s(%s) { %s }", kind, strings.Join(variables, ", "), body)
 }
 
 func (p *pair) everything(t *ast.Type) string {
 	var names []string
 	for _, f := range p.schema.Types[t.Name()].Fields {
-		names = append(names, f.Name+" "+p.everything(f.Type))
+		if len(f.Arguments) == 0 {
+			names = append(names, f.Name+" "+p.everything(f.Type))
+		}
 	}
 	if names == nil {
 		return ""
@@ -224,6 +278,8 @@ func toREST(name string, v any) any {
 		switch {
 		case name == "phase" || name == "status":
 			return strings.ToLower(v)
+		case name == "type" || name == "eventType":
+			return string(dotted)
 		case name == "events" && slices.Contains(flight.ChangeTypes, dotted) && v == strings.ToUpper(v):
 			return string(dotted)
 		}

@@ -36,6 +36,7 @@ type Config struct {
 type api struct {
 	query    graph.QueryResolver
 	mutation graph.MutationResolver
+	logs     graph.FlightSubscriptionResolver
 	guard    Guard
 	flags    *places.Atlas
 	log      *slog.Logger
@@ -46,7 +47,10 @@ type api struct {
 // with the error body of a route that does not exist, so it may also be what
 // everything else falls through to.
 func New(c Config) http.Handler {
-	a := &api{query: c.Resolver.Query(), mutation: c.Resolver.Mutation(), guard: c.Guard, flags: c.Flags, log: c.Logger, mux: http.NewServeMux()}
+	a := &api{
+		query: c.Resolver.Query(), mutation: c.Resolver.Mutation(), logs: c.Resolver.FlightSubscription(),
+		guard: c.Guard, flags: c.Flags, log: c.Logger, mux: http.NewServeMux(),
+	}
 	if a.log == nil {
 		a.log = slog.Default()
 	}

@@ -37,9 +37,15 @@ var routes = []route{
 	{"POST", "/v1/subscriptions", keyed, (*api).createSubscription},
 	{"GET", "/v1/subscriptions", keyed, (*api).listSubscriptions},
 	{"GET", "/v1/subscriptions/{id}", keyed, (*api).getSubscription},
+	{"PATCH", "/v1/subscriptions/{id}", keyed, (*api).updateSubscription},
 	{"DELETE", "/v1/subscriptions/{id}", keyed, (*api).deleteSubscription},
 	{"POST", "/v1/subscriptions/{id}/pause", keyed, (*api).pauseSubscription},
 	{"POST", "/v1/subscriptions/{id}/resume", keyed, (*api).resumeSubscription},
+	{"POST", "/v1/subscriptions/{id}/test", keyed, (*api).testSubscription},
+	{"GET", "/v1/subscriptions/{id}/deliveries", keyed, (*api).listDeliveries},
+	{"GET", "/v1/subscriptions/{id}/events", keyed, (*api).listEvents},
+	{"GET", "/v1/subscriptions/{id}/secret", keyed, (*api).revealSecret},
+	{"POST", "/v1/subscriptions/{id}/secret/rotate", keyed, (*api).rotateSecret},
 }
 
 // allowed returns the Allow header of each path.

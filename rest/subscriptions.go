@@ -14,7 +14,22 @@ func (a *api) createSubscription(ctx context.Context, r *http.Request) (answer, 
 	if err != nil {
 		return answer{}, err
 	}
-	return subscription(http.StatusCreated)(a.mutation.CreateSubscription(ctx, createInput(body)))
+	in := createInput(body)
+	key := idempotencyKey(r, &in.Faults)
+	return subscription(http.StatusCreated)(a.mutation.CreateSubscription(ctx, in, key))
+}
+
+// idempotencyKey returns the header of that name; one that is empty is not
+// there.
+func idempotencyKey(r *http.Request, faults *flight.Invalid) *string {
+	keys := r.Header["Idempotency-Key"]
+	if len(keys) == 0 {
+		return nil
+	}
+	if len(keys) > 1 {
+		faults.Add("Idempotency-Key", "must not be repeated")
+	}
+	return &keys[0]
 }
 
 // createInput reads the contract's CreateSubscriptionDto.
@@ -83,6 +98,54 @@ func (a *api) getSubscription(ctx context.Context, r *http.Request) (answer, err
 	return subscription(http.StatusOK)(a.query.Subscription(ctx, r.PathValue("id")))
 }
 
+// updateSubscription answers PATCH /v1/subscriptions/{id}, secret masked.
+func (a *api) updateSubscription(ctx context.Context, r *http.Request) (answer, error) {
+	body, err := readObject(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return subscription(http.StatusOK)(a.mutation.UpdateSubscription(ctx, r.PathValue("id"), updateInput(body)))
+}
+
+// updateInput reads the contract's UpdateSubscriptionDto. null takes headers
+// and metadata away.
+func updateInput(o *object) (in graph.UpdateSubscriptionInput) {
+	in.Faults = *o.faults
+	o.faults = &in.Faults
+	replaced := func(name string) bool {
+		if o.isNull(name) {
+			o.take(name)
+			in.NotNull(name)
+			return false
+		}
+		return o.values[name] != nil
+	}
+	if replaced("webhookUrl") {
+		url := o.text("webhookUrl")
+		in.WebhookURL = &url
+	}
+	if replaced("events") {
+		in.Events = changeTypes(o)
+	}
+	if replaced("delayThresholdMinutes") {
+		in.DelayThresholdMinutes = o.integer("delayThresholdMinutes")
+	}
+	if o.isNull("headers") {
+		in.Headers = map[string]string{}
+	}
+	if headers := o.stringMap("headers"); headers != nil {
+		in.Headers = headers
+	}
+	if o.isNull("metadata") {
+		in.Metadata = o.values["metadata"]
+	}
+	if metadata := o.object("metadata"); metadata != nil {
+		in.Metadata = metadata
+	}
+	o.unknown()
+	return in
+}
+
 // deleteSubscription answers DELETE /v1/subscriptions/{id}.
 func (a *api) deleteSubscription(ctx context.Context, r *http.Request) (answer, error) {
 	_, err := a.mutation.DeleteSubscription(ctx, r.PathValue("id"))
@@ -97,6 +160,15 @@ func (a *api) pauseSubscription(ctx context.Context, r *http.Request) (answer, e
 // resumeSubscription answers POST /v1/subscriptions/{id}/resume.
 func (a *api) resumeSubscription(ctx context.Context, r *http.Request) (answer, error) {
 	return subscription(http.StatusCreated)(a.mutation.ResumeSubscription(ctx, r.PathValue("id")))
+}
+
+// testSubscription answers POST /v1/subscriptions/{id}/test.
+func (a *api) testSubscription(ctx context.Context, r *http.Request) (answer, error) {
+	sent, err := a.mutation.TestSubscription(ctx, r.PathValue("id"))
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusOK, body: encode(sent)}, nil
 }
 
 // subscription answers with one subscription under a status.
