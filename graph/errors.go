@@ -61,6 +61,9 @@ func extensions(e *flight.Error) map[string]any {
 	if e.Status != "" {
 		x["status"] = strings.ToUpper(string(e.Status))
 	}
+	if e.Window != "" {
+		x["window"] = e.Window
+	}
 	if e.RetryAfter > 0 {
 		x["retryAfterSeconds"] = int(math.Ceil(e.RetryAfter.Seconds()))
 	}

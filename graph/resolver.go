@@ -22,6 +22,13 @@ type ResolverConfig struct {
 	LegacyPrefix         string         // header names x-<prefix>-… are reserved; empty: none
 	CacheTTL             *time.Duration // world time; nil: by the flight's phase; 0: no cache
 	Process              string         // id of this process; live viewers are counted under it
+
+	Live LiveLimit // how many legs an account may watch live; nil: any number
+}
+
+// LiveLimit counts the legs that an account watches live; see [access.Guard].
+type LiveLimit interface {
+	Watch(ctx context.Context, who access.Identity, leg string) (leave func(), err error)
 }
 
 // Resolver is the use cases. It is safe for concurrent use.

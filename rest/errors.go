@@ -34,6 +34,8 @@ var statuses = map[flight.Code]int{
 	flight.CodeConflict:            http.StatusConflict,
 	codePayloadTooLarge:            http.StatusRequestEntityTooLarge,
 	flight.CodeOriginRequired:      http.StatusUnprocessableEntity,
+	flight.CodeQuotaExceeded:       http.StatusTooManyRequests,
+	flight.CodeQuotaUnavailable:    http.StatusServiceUnavailable,
 	flight.CodeUpstream:            http.StatusBadGateway,
 	flight.CodeUpstreamUnavailable: http.StatusServiceUnavailable,
 	flight.CodeUpstreamTimeout:     http.StatusGatewayTimeout,
@@ -56,6 +58,7 @@ type errorBody struct {
 	Fields            []flight.FieldError `json:"fields,omitempty"`
 	Legs              []flight.LegRef     `json:"legs,omitempty"`
 	Status            flight.Status       `json:"status,omitempty"`
+	Window            string              `json:"window,omitempty"`
 	RetryAfterSeconds int                 `json:"retryAfterSeconds,omitempty"`
 }
 
@@ -104,10 +107,10 @@ func bodyOf(err error) errorBody {
 	}
 	b := errorBody{
 		StatusCode: status, Error: reason(status), Message: e.Message, Code: e.Code,
-		Fields: e.Fields, Legs: e.Legs, Status: e.Status,
+		Fields: e.Fields, Legs: e.Legs, Status: e.Status, Window: e.Window,
 	}
 	switch e.Code {
-	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:
+	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout, flight.CodeQuotaExceeded, flight.CodeQuotaUnavailable:
 		wait := cmp.Or(max(e.RetryAfter, 0), defaultRetryAfter)
 		b.RetryAfterSeconds = int((wait + time.Second - 1) / time.Second)
 	}

@@ -34,6 +34,8 @@ var failing = []struct {
 	{"not_found", flight.Errorf(flight.CodeNotFound, "There is no such thing.")},
 	{"invalid_state", &flight.Error{Code: flight.CodeInvalidState, Message: "The subscription is completed.", Status: flight.SubscriptionCompleted}},
 	{"conflict", flight.Errorf(flight.CodeConflict, "The flight changed. Try again.")},
+	{"quota_exceeded", &flight.Error{Code: flight.CodeQuotaExceeded, Message: "The minute window has no room: 10 of 10 requests are used.", Window: "minute", RetryAfter: 22*time.Second + 1}},
+	{"quota_unavailable", &flight.Error{Code: flight.CodeQuotaUnavailable, Message: "Requests cannot be counted just now.", RetryAfter: 5 * time.Second}},
 	{"upstream_error", &flight.Error{Code: flight.CodeUpstream, Message: "The upstream refused.", Cause: errors.New("hush")}},
 	{"upstream_unavailable", &flight.Error{Code: flight.CodeUpstreamUnavailable, Message: "The upstream is down.", RetryAfter: 90*time.Second + time.Millisecond}},
 	{"upstream_timeout", flight.Errorf(flight.CodeUpstreamTimeout, "The upstream was too slow.")},
