@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"text/tabwriter"
+
+	"github.com/flightwire/flightwire/db"
 )
 
 // migrateCommand are the commands about the database's schema.
@@ -12,15 +15,20 @@ type migrateCommand struct {
 	Status migrateStatus `cmd:"" help:"List the migrations, and whether each has been applied."`
 }
 
+// open opens the database that the settings name; the caller closes it.
+func (s storage) open(ctx context.Context) (*db.DB, error) {
+	var c Config
+	if err := s.fill(&c); err != nil {
+		return nil, err
+	}
+	return openStorage(ctx, c)
+}
+
 type migrateUp struct{ storage }
 
 // Run brings the schema up to date.
 func (m *migrateUp) Run(s session) (err error) {
-	var c Config
-	if err := m.fill(&c); err != nil {
-		return err
-	}
-	d, err := openStorage(s, c)
+	d, err := m.open(s)
 	if err != nil {
 		return err
 	}
@@ -37,11 +45,7 @@ type migrateStatus struct{ storage }
 
 // Run lists the migrations.
 func (m *migrateStatus) Run(s session) (err error) {
-	var c Config
-	if err := m.fill(&c); err != nil {
-		return err
-	}
-	d, err := openStorage(s, c)
+	d, err := m.open(s)
 	if err != nil {
 		return err
 	}

@@ -40,9 +40,6 @@ type Selector struct {
 	FlightID    string // an upstream's id of the leg, exactly
 }
 
-// Any reports whether the selector names nothing.
-func (s Selector) Any() bool { return s == Selector{} }
-
 // ParseKey brings a carrier, a flight number and a date into normal form. It
 // records every fault in v under the contract's field names. A carrier is two
 // or three letters or digits (IATA or ICAO), or an upstream code such as RV*; a

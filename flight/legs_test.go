@@ -83,12 +83,6 @@ func TestSelectErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestSelectorAny(t *testing.T) {
-	if !(flight.Selector{}).Any() || (flight.Selector{FlightID: "p1"}).Any() {
-		t.Error("Any is wrong")
-	}
-}
-
 func TestRefs(t *testing.T) {
 	legs := flight.Legs{base(), base(func(s *flight.Snapshot) {
 		s.ProviderFlightID, s.Departure.Airport.IATA = "", "BOS"
