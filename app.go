@@ -93,7 +93,7 @@ func run(ctx context.Context, c Config) (err error) {
 		})
 		open.add(background(resolver.Run))
 		routes.Handle("/graphql", graph.NewHandler(resolver, graph.HandlerConfig{Auth: guard, Context: server.streams.ctx}))
-		routes.Handle("/", rest.New(rest.Config{Resolver: resolver, Guard: guard}))
+		routes.Handle("/", rest.New(rest.Config{Resolver: resolver, Guard: guard, BaseURL: base, LegacyPrefix: c.LegacyPrefix}))
 		if !c.Serve {
 			demo, err := openDemo(ctx, c, database, client, guard)
 			if err != nil {
