@@ -17,9 +17,11 @@ import (
 	"github.com/flightwire/flightwire/flight"
 )
 
-// Authenticator says whose key was presented; see [access.Guard].
+// Authenticator says whose key was presented, and counts requests; see
+// [access.Guard].
 type Authenticator interface {
 	Authenticate(ctx context.Context, presented string) (access.Identity, error)
+	Admit(ctx context.Context, presented string, cost int) (access.Identity, access.Quota, error)
 }
 
 // HandlerConfig says how the endpoint behaves. Auth is required; zero elsewhere
@@ -65,7 +67,8 @@ func or[T comparable](v, instead T) T {
 // handler is the GraphQL endpoint.
 type handler struct {
 	HandlerConfig
-	exec *executor.Executor
+	exec     *executor.Executor
+	resolver *Resolver
 }
 
 // NewHandler returns the GraphQL endpoint over the use cases. Every request
@@ -81,7 +84,7 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.Use(readableSchema{})
 	exec.Use(oneStream{})
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
-	return &handler{c, exec}
+	return &handler{c, exec, r}
 }
 
 const (
@@ -182,6 +185,10 @@ func statusOf(code flight.Code) int {
 	switch code {
 	case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey:
 		return http.StatusUnauthorized
+	case flight.CodeQuotaExceeded:
+		return http.StatusTooManyRequests
+	case flight.CodeQuotaUnavailable:
+		return http.StatusServiceUnavailable
 	case flight.CodeInternal:
 		return http.StatusInternalServerError
 	}
