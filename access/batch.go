@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +39,9 @@ type batcher struct {
 	closed  bool
 	waiting map[question]*ask
 	order   []*ask
+	callers int           // who wait
+	expect  int           // callers of the last batch
+	ready   chan struct{} // one slot: as many have come as are expected
 	wake    chan struct{}
 	done    chan struct{}
 }
@@ -57,7 +59,7 @@ type ask struct {
 func newBatcher(r redis.UniversalClient, now func() time.Time, plans Plans, took func(string, int64, time.Time)) *batcher {
 	b := &batcher{redis: r, now: now, plans: planArgs(plans), took: took,
 		start:   time.Now().Add(-time.Nanosecond), // so that down is never 0 by chance
-		waiting: map[question]*ask{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+		waiting: map[question]*ask{}, wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), done: make(chan struct{})}
 	go b.run()
 	return b
 }
@@ -117,6 +119,12 @@ func (b *batcher) ask(ctx context.Context, q question, cost int64) (*ask, ticket
 	}
 	var t ticket
 	a.runs, t = join(a.runs, cost)
+	if b.callers++; b.callers == b.expect {
+		select {
+		case b.ready <- struct{}{}:
+		default:
+		}
+	}
 	b.mu.Unlock()
 	select {
 	case <-a.done:
@@ -133,6 +141,7 @@ func (b *batcher) run() {
 		b.gather()
 		b.mu.Lock()
 		batch, b.order = b.order, batch[:0]
+		b.expect, b.callers = b.callers, 0
 		clear(b.waiting)
 		b.mu.Unlock()
 		for rest := batch; len(rest) > 0; {
@@ -144,16 +153,29 @@ func (b *batcher) run() {
 	}
 }
 
-// gatherTurns is how often the batcher lets others run before it asks.
-const gatherTurns = 8
+// gatherFor is how long a batch waits for those who are about to join it.
+const gatherFor = 200 * time.Microsecond
 
-// gather lets those join who are about to ask. A script call costs far more
-// than a turn of the scheduler, and the callers of one batch, who are answered
-// together, come back together: without this the first of them would go alone.
-// On an idle process it takes well under a microsecond.
+// gather waits until as many callers have come as the last batch had, though
+// not for long. Those who were answered together come back together, and a
+// script call costs far more than the wait: without it the first of them would
+// go alone, and the next few after it. Whoever is alone does not wait.
 func (b *batcher) gather() {
-	for range gatherTurns {
-		runtime.Gosched()
+	b.mu.Lock()
+	enough := b.callers >= b.expect
+	select {
+	case <-b.ready:
+	default:
+	}
+	b.mu.Unlock()
+	if enough {
+		return
+	}
+	late := time.NewTimer(gatherFor)
+	defer late.Stop()
+	select {
+	case <-b.ready:
+	case <-late.C:
 	}
 }
 
