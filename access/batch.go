@@ -29,7 +29,8 @@ type batcher struct {
 	plans []any                                  // as the script reads them
 	took  func(id string, n int64, at time.Time) // is told what was taken from a key's windows
 
-	trips int64 // made so far; run's
+	trips  int64         // made so far; run's
+	lasted time.Duration // the last of them; run's
 
 	start time.Time
 	blind atomic.Int64 // nanoseconds after start until which Redis is left alone
@@ -40,7 +41,7 @@ type batcher struct {
 	waiting map[question]*ask
 	order   []*ask
 	callers int           // who wait
-	expect  int           // callers of the last batch
+	expect  int           // callers of the last batch, and who had come when it was answered
 	ready   chan struct{} // one slot: as many have come as are expected
 	wake    chan struct{}
 	done    chan struct{}
@@ -141,25 +142,26 @@ func (b *batcher) run() {
 		b.gather()
 		b.mu.Lock()
 		batch, b.order = b.order, batch[:0]
-		b.expect, b.callers = b.callers, 0
+		callers := b.callers
+		b.callers = 0
 		clear(b.waiting)
 		b.mu.Unlock()
 		for rest := batch; len(rest) > 0; {
 			n := min(batchMax, len(rest))
-			b.fetch(rest[:n])
+			b.fetch(rest[:n], callers)
 			rest = rest[n:]
 		}
 		clear(batch)
 	}
 }
 
-// gatherFor is how long a batch waits for those who are about to join it.
-const gatherFor = 200 * time.Microsecond
+// gatherMax is how long a batch waits at most for those who are about to join.
+const gatherMax = time.Millisecond
 
-// gather waits until as many callers have come as the last batch had, though
-// not for long. Those who were answered together come back together, and a
-// script call costs far more than the wait: without it the first of them would
-// go alone, and the next few after it. Whoever is alone does not wait.
+// gather waits until as many callers have come as were there a moment ago,
+// though no longer than two calls take. Those who were answered together come
+// back together, and a script call costs far more than a turn of the scheduler:
+// without this a few go alone again and again. Whoever is alone does not wait.
 func (b *batcher) gather() {
 	b.mu.Lock()
 	enough := b.callers >= b.expect
@@ -171,7 +173,7 @@ func (b *batcher) gather() {
 	if enough {
 		return
 	}
-	late := time.NewTimer(gatherFor)
+	late := time.NewTimer(min(gatherMax, 2*b.lasted))
 	defer late.Stop()
 	select {
 	case <-b.ready:
@@ -180,10 +182,10 @@ func (b *batcher) gather() {
 }
 
 // fetch asks Redis for a batch in one round trip and hands out the answers.
-func (b *batcher) fetch(batch []*ask) {
+func (b *batcher) fetch(batch []*ask, callers int) {
 	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
 	defer cancel()
-	now := b.now()
+	now, began := b.now(), time.Now()
 	b.trips++
 	failed := b.send(ctx, batch, now, (*ask).command)
 	var unknown []*ask // by a Redis that was started anew
@@ -201,6 +203,10 @@ func (b *batcher) fetch(batch []*ask) {
 		degraded.Set(0)
 		slog.Info("Redis answers again: requests are counted as before")
 	}
+	b.lasted = time.Since(began)
+	b.mu.Lock()
+	b.expect = callers + b.callers
+	b.mu.Unlock()
 	for _, a := range batch {
 		a.reply.trip = b.trips
 		if n := a.reply.taken(a.runs); n > 0 {
