@@ -66,6 +66,7 @@ type Config struct {
 	Redis redis.UniversalClient
 	Plans Plans            // nil: the built-in ones
 	Grace time.Duration    // how long a small allowance is given while Redis does not answer; 0: none is
+	Alone bool             // this Redis has no other user and ends with the process: requests are counted here
 	Now   func() time.Time // in which window a request falls; nil: the database's clock
 }
 
@@ -89,7 +90,7 @@ func New(c Config) *Guard {
 func newGuardOn(c Config, read func(context.Context, string) (db.APIKey, error), store usageStore) *Guard {
 	g := &Guard{redis: c.Redis, now: c.Now, plans: c.Plans, spare: allowance{grace: c.Grace}, ledger: newLedger(store, c.Now),
 		read: read, slots: make(chan struct{}, readers), stop: make(chan struct{}), loads: map[string]*load{}}
-	g.asks = newBatcher(c.Redis, c.Now, c.Plans, g.ledger.add)
+	g.asks = newBatcher(c, g.ledger.add)
 	g.live = newLive(c.Redis, c.Now)
 	g.loops.Go(func() { g.ledger.run(g.stop) })
 	g.loops.Go(func() { g.live.run(g.stop) })

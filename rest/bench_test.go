@@ -46,7 +46,7 @@ func (r *rig) cached(t testing.TB) []byte {
 func (r *rig) meter(t testing.TB, limit int64) {
 	t.Helper()
 	plans := access.Plans{{Name: "metered", Requests: access.Limits{limit, limit, limit}}}
-	guard := access.New(access.Config{DB: r.DB, Redis: r.Redis, Plans: plans, Grace: time.Minute})
+	guard := access.New(access.Config{DB: r.DB, Redis: r.Redis, Plans: plans, Grace: time.Minute, Alone: r.Name == "sqlite"})
 	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: guard})
 	r.server.Close()
 	r.server = httptest.NewServer(r.handler)

@@ -169,7 +169,7 @@ func newRig(t testing.TB, m dbtest.Mode) *rig {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { r.resolver.Run(ctx) })
-	r.guard = access.NewGuard(m.DB, m.Redis)
+	r.guard = access.New(access.Config{DB: m.DB, Redis: m.Redis, Grace: access.DefaultGrace, Alone: m.Name == "sqlite"}) // as dev and serve do
 	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: r.guard, Flags: atlas, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	r.server = httptest.NewServer(r.handler)
 	t.Cleanup(func() { r.server.Close(); r.guard.Close(); stop(); running.Wait() })
