@@ -102,8 +102,8 @@ func (s *sink) WriteHeader(int)             {}
 func (s *sink) Write(p []byte) (int, error) { s.n = len(p); return len(p), nil }
 
 // TestBenchCachedLookup measures cached look-ups over real connections, key
-// checked and three windows counted, against a bare handler that writes the same bytes, and holds the
-// rate that is promised. The two take turns, so that a noisy machine is noisy
+// checked and three windows counted, against a bare handler that writes the
+// same bytes. The two take turns, so that a noisy machine is noisy
 // for both.
 func TestBenchCachedLookup(t *testing.T) {
 	if os.Getenv("FLIGHTWIRE_BENCH") == "" {
