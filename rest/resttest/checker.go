@@ -156,7 +156,11 @@ func (c *Checker) answer(x Exchange, at string) error {
 // silent are headers that HTTP brings with it, and CORS where it is on.
 var silent = []string{"Content-Length", "Content-Type", "Date", "Connection", "Vary", "Referrer-Policy", "X-Content-Type-Options"}
 
-func (c *Checker) headers(header http.Header, at string, response object) error {
+func (c *Checker) headers(sent http.Header, at string, response object) error {
+	header := http.Header{} // as a client reads it, however it was spelled
+	for name, values := range sent {
+		header[http.CanonicalHeaderKey(name)] = values
+	}
 	var all []error
 	documented := map[string]bool{}
 	for name := range response.at("headers") {
