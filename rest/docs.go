@@ -29,6 +29,7 @@ type (
 		CSS                  template.CSS
 		Auth                 []docsField
 		Groups               []docsGroup
+		Headers              []docsField
 		Errors               []docsError
 		Schemas              []docsSchema
 	}
@@ -59,7 +60,7 @@ type (
 		Text     template.HTML
 		Type     template.HTML
 		Media    string
-		Headers  []docsField
+		Headers  []string
 		Examples []docsExample
 		Codes    []string // of an error
 	}
@@ -90,7 +91,7 @@ func renderDocs(doc *tree) (html []byte, policy string) {
 	p := docsPage{
 		Title: info.text("title"), Version: info.text("version"), Base: d.base(),
 		Summary: inline(info.text("summary")), Intro: markdown(info.text("description")), CSS: template.CSS(docsCSS),
-		Groups: d.groups(), Errors: d.errors(), Schemas: d.schemas(),
+		Groups: d.groups(), Headers: d.headers(), Errors: d.errors(), Schemas: d.schemas(),
 	}
 	for _, name := range doc.at("components", "securitySchemes").fields() {
 		s := doc.at("components", "securitySchemes", name)
@@ -202,12 +203,7 @@ func (d docs) parameter(p *tree) docsField {
 
 func (d docs) response(status string, r *tree) docsResponse {
 	out := docsResponse{Status: status, Text: inline(r.text("description"))}
-	for _, name := range r.at("headers").fields() {
-		h := d.resolve(r.at("headers").get(name))
-		f := d.field(name, h.at("schema"))
-		f.Text, f.Required = inline(h.text("description")), h.is("required")
-		out.Headers = append(out.Headers, f)
-	}
+	out.Headers = r.at("headers").fields()
 	if !r.has("content") {
 		return out
 	}
@@ -232,6 +228,33 @@ func (d docs) examples(media *tree) []docsExample {
 	for _, name := range media.at("examples").fields() {
 		e := d.resolve(media.at("examples").get(name))
 		list = append(list, docsExample{inline(e.text("summary")), pretty(e.get("value"))})
+	}
+	return list
+}
+
+// headers are those of answers, each once.
+func (d docs) headers() []docsField {
+	var list []docsField
+	add := func(response *tree) {
+		for _, name := range response.at("headers").fields() {
+			h := d.resolve(response.at("headers").get(name))
+			f := d.field(name, h.at("schema"))
+			f.Text = inline(h.text("description"))
+			if !slices.ContainsFunc(list, func(o docsField) bool { return o.Name == name }) {
+				list = append(list, f)
+			}
+		}
+	}
+	for _, path := range d.doc.at("paths").fields() {
+		for _, method := range d.doc.at("paths", path).fields() {
+			responses := d.doc.at("paths", path, method, "responses")
+			for _, status := range responses.fields() {
+				add(d.resolve(responses.get(status)))
+			}
+		}
+	}
+	for _, name := range d.doc.at("components", "responses").fields() {
+		add(d.doc.at("components", "responses", name))
 	}
 	return list
 }

@@ -277,6 +277,32 @@ func (c *Checker) Codes() map[string]int {
 	return codes
 }
 
+// Failure returns what is wrong with a failure, wherever it may be answered: nil
+// if a response of the document for its code allows it. Allow, which depends on
+// the path, may be missing.
+func (c *Checker) Failure(status int, header http.Header, body []byte) error {
+	var failure struct{ Code string }
+	if err := json.Unmarshal(body, &failure); err != nil {
+		return err
+	}
+	header = header.Clone()
+	if header.Get("Allow") == "" && status == http.StatusMethodNotAllowed {
+		header.Set("Allow", "GET")
+	}
+	x := Exchange{Request: &http.Request{Method: http.MethodGet}, Status: status, Header: header, Body: body}
+	err := fmt.Errorf("the document has no code %q", failure.Code)
+	for response := range c.doc.at("components", "responses") {
+		at := pointer("components", "responses", response)
+		_, media := c.follow(at + pointer("content", "application/json"))
+		if media.at("examples", failure.Code) != nil {
+			if err = c.answer(x, at); err == nil {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
 // Event returns what is wrong with a webhook, nil if nothing is.
 func (c *Checker) Event(header http.Header, body []byte) error {
 	at := pointer("webhooks", "event", "post")
