@@ -15,9 +15,6 @@ func Routes() []string {
 	return list
 }
 
-// Document is the OpenAPI document of an instance.
-func Document(baseURL, legacyPrefix string) []byte { return encode(document(baseURL, legacyPrefix)) }
-
 // Codes lists the codes of failures with their statuses.
 func Codes() map[string]int {
 	codes := map[string]int{string(flight.CodeInternal): http.StatusInternalServerError}

@@ -65,6 +65,10 @@ func document(baseURL, legacyPrefix string) *tree {
 	return doc
 }
 
+// Document returns the OpenAPI document that an instance of these settings
+// serves.
+func Document(baseURL, legacyPrefix string) []byte { return encode(document(baseURL, legacyPrefix)) }
+
 // page is an answer that anyone may keep for a while.
 type page struct {
 	body   []byte
