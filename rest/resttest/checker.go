@@ -123,7 +123,7 @@ func allow(x Exchange, item object) error {
 	}
 	slices.Sort(want)
 	if got := x.Header.Get("Allow"); got != strings.Join(want, ", ") {
-		return fmt.Errorf("Allow is %q, want %q", got, want)
+		return fmt.Errorf("the header Allow is %q, want %q", got, want)
 	}
 	return nil
 }
