@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/flight/upstream/cirium"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/webhook"
@@ -49,6 +50,9 @@ type Config struct {
 	AllowPrivateWebhooks *bool         // webhooks to addresses that are not public; nil: in dev only
 	LegacyPrefix         string        // of the second set of event headers; "": none
 
+	Plans      access.Plans   // nil: the built-in ones
+	QuotaGrace *time.Duration // how long keys have a small allowance while Redis does not answer; nil: 5 min
+
 	Stdout io.Writer          // where dev prints its addresses; nil: nowhere
 	Ready  func(base string)  // called when the process is ready, with its own address; nil: not
 	step   func(point string) // tests' failpoints; nil: none
@@ -67,6 +71,10 @@ func (c Config) withDefaults() Config {
 	if c.AllowPrivateWebhooks == nil {
 		allow := !c.Serve
 		c.AllowPrivateWebhooks = &allow
+	}
+	if c.QuotaGrace == nil {
+		grace := access.DefaultGrace
+		c.QuotaGrace = &grace
 	}
 	if c.Stdout == nil {
 		c.Stdout = io.Discard
@@ -97,6 +105,7 @@ type storage struct {
 	DatabaseURL string `env:"DATABASE_URL" placeholder:"URL" help:"PostgreSQL; unset: the embedded database."`
 	RedisURL    string `env:"REDIS_URL" placeholder:"URL" help:"Redis, or a comma list for Redis Cluster; unset: the embedded one."`
 	SecretKey   string `env:"FLIGHTWIRE_SECRET_KEY" placeholder:"BASE64" help:"32 bytes in base64: encrypts signing secrets at rest. A comma list encrypts with the first and reads with all. Required by serve; dev makes one and keeps it in the data dir."`
+	Plans       string `env:"FLIGHTWIRE_PLANS" placeholder:"PATH" help:"JSON file that overrides the plan table; unset: built in."`
 }
 
 func (s storage) fill(c *Config) error {
@@ -106,6 +115,13 @@ func (s storage) fill(c *Config) error {
 	}
 	if _, err := redisOptions(s.RedisURL); s.RedisURL != "" && err != nil {
 		return err
+	}
+	if s.Plans != "" {
+		plans, err := access.LoadPlans(s.Plans)
+		if err != nil {
+			return usagef("FLIGHTWIRE_PLANS: %w", err)
+		}
+		c.Plans = plans
 	}
 	if s.SecretKey == "" {
 		return nil
@@ -143,6 +159,8 @@ type serving struct {
 	AllowPrivateWebhooks *bool         `negatable:"" env:"FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS" help:"Let webhooks go to loopback and private addresses. Default: true in dev, false in serve."`
 	LegacyPrefix         string        `default:"legacy" env:"FLIGHTWIRE_LEGACY_PREFIX" help:"Event headers are also sent as x-<prefix>-…; empty: they are not."`
 
+	QuotaGrace time.Duration `default:"5m" env:"FLIGHTWIRE_QUOTA_GRACE" help:"While Redis does not answer: how long each key has a small allowance of requests; 0s: none."`
+
 	LogLevel string `default:"info" env:"FLIGHTWIRE_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error."`
 }
 
@@ -155,7 +173,7 @@ func (s *serving) config() (Config, error) {
 		CacheTTL: s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
 		AllowPrivateWebhooks: s.AllowPrivateWebhooks, LegacyPrefix: s.LegacyPrefix,
 	}
-	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream} {
+	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkGrace} {
 		if err := check(&c); err != nil {
 			return c, err
 		}
@@ -205,6 +223,14 @@ func (s *serving) checkTimes(c *Config) error {
 			return usagef("%s: %v is not between 1ms and 1h", name, d)
 		}
 	}
+	return nil
+}
+
+func (s *serving) checkGrace(c *Config) error {
+	if s.QuotaGrace < 0 || s.QuotaGrace > 24*time.Hour {
+		return usagef("FLIGHTWIRE_QUOTA_GRACE: %v is not between 0s and 24h", s.QuotaGrace)
+	}
+	c.QuotaGrace = &s.QuotaGrace
 	return nil
 }
 

@@ -143,6 +143,7 @@ type demo struct {
 // socket.
 func openDemo(ctx context.Context, c Config, d *db.DB, r redis.UniversalClient, guard *access.Guard) (*demo, error) {
 	keys := access.NewKeys(d, r)
+	keys.Plans = c.Plans
 	m := &demo{keyFile: filepath.Join(c.DataDir, "demo.key"), db: d}
 	if err := m.openKey(ctx, keys, guard); err != nil {
 		return nil, fmt.Errorf("demo key: %w", err)

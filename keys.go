@@ -42,7 +42,7 @@ type keySettings struct {
 type keysCreate struct {
 	keySettings
 	Account string `required:"" placeholder:"NAME" help:"Name of the account."`
-	Plan    string `placeholder:"PLAN" help:"free, starter, pro or unlimited; may be left out for an account that exists."`
+	Plan    string `placeholder:"PLAN" help:"free, starter, pro, unlimited or one of FLIGHTWIRE_PLANS; may be left out for an account that exists."`
 }
 
 // Run makes a key.
@@ -178,7 +178,9 @@ func (k *keySettings) with(s session, changing bool, f func(keyStore) error) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return f(access.NewKeys(d, r))
+	store := access.NewKeys(d, r)
+	store.Plans = c.Plans
+	return f(store)
 }
 
 // openStorage opens the database for a command that seals nothing: on

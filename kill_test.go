@@ -28,9 +28,28 @@ var steps = []string{
 	"deliver.recorded",      // committed
 }
 
-// sentBeforeDeath are the steps at which an attempt was under way, so that the
-// log must say that it was interrupted.
-var sentBeforeDeath = []string{"deliver.claimed", "deliver.sent", "commit.record results"}
+// interruptedAt are the steps at which an attempt was under way, so that the log
+// must say that it was interrupted; perhapsInterruptedAt those at which the
+// event is there for the dispatcher to take up beside the poll that made it.
+var (
+	interruptedAt        = []string{"deliver.claimed", "deliver.sent", "commit.record results"}
+	perhapsInterruptedAt = []string{"poll.accepted", "poll.announced"}
+)
+
+// interruptions says how often an attempt at an event may have been cut off:
+// no more than so often, and no less.
+type interruptions struct{ least, most int }
+
+// ofKill is what a kill at a step leaves in the log of the change's event.
+func ofKill(step string) interruptions {
+	switch {
+	case slices.Contains(interruptedAt, step):
+		return interruptions{1, 1}
+	case slices.Contains(perhapsInterruptedAt, step):
+		return interruptions{0, 1}
+	}
+	return interruptions{}
+}
 
 // Bounds of the decisions: what a dead process had claimed is taken up again
 // within the delivery time-out and 5 seconds, or 10 seconds for a poll. A
@@ -71,7 +90,7 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, m mode) {
 		t.Parallel()
-		atEveryStep(t, m, "kill", len(sentBeforeDeath), func(s *service, env []string, step string) *service {
+		atEveryStep(t, m, "kill", ofKill, func(s *service, env []string, step string) *service {
 			if code := s.Wait(); code != -1 {
 				t.Fatalf("the process was to be killed at %s and ended with exit code %d", step, code)
 			}
@@ -82,15 +101,15 @@ func TestKill(t *testing.T) {
 
 // atEveryStep sends a change through the service for each step, at which the
 // process kills or stops itself; mend returns the service that goes on. In the
-// end all has been delivered once, and the log has so many interrupted
-// attempts.
-func atEveryStep(t *testing.T, m mode, action string, interrupted int, mend func(s *service, env []string, step string) *service) {
+// end all has been delivered once, and the log has the interrupted attempts
+// that the steps account for.
+func atEveryStep(t *testing.T, m mode, action string, interrupted func(step string) interruptions, mend func(s *service, env []string, step string) *service) {
 	t.Helper()
 	upstream, ear := newProvider(t), newEar(t)
 	env := killEnv(upstream)
 	s := m.serve(t, env...)
 	sub := subscribeAA100(t, s, ear)
-	want := []string{}
+	want, cutOff := []string{}, map[string]interruptions{}
 	for i, step := range steps {
 		gate := fmt.Sprintf("G%d", i+1)
 		s.breakAt(t, upstream, gate, step, action)
@@ -99,7 +118,7 @@ func atEveryStep(t *testing.T, m mode, action string, interrupted int, mend func
 			return slices.Contains(gates(ear.events[sub]), gate)
 		})
 		settle(t, s, sub, i+2) // what is sent and not recorded yet would be interrupted at the next step
-		want = append(want, gate)
+		want, cutOff[gate] = append(want, gate), interrupted(step)
 	}
 	s.stop()
 	if got := gates(ear.events[sub]); !slices.Equal(got, want) {
@@ -108,7 +127,7 @@ func atEveryStep(t *testing.T, m mode, action string, interrupted int, mend func
 	for _, f := range ear.faults {
 		t.Error(f)
 	}
-	checkLog(t, m, sub, ear, interrupted)
+	checkLog(t, m, sub, ear, cutOff)
 }
 
 // breakAt arms a failpoint and changes the gate. A step that follows the
@@ -138,8 +157,10 @@ func settle(t *testing.T, p *service, sub string, delivered int) {
 	}
 }
 
-// checkLog holds the event log and the attempt log against what was received.
-func checkLog(t *testing.T, m mode, sub string, e *ear, interrupted int) {
+// checkLog holds the event log and the attempt log against what was received;
+// cutOff are the interrupted attempts to be found, by the gate that the event
+// told of.
+func checkLog(t *testing.T, m mode, sub string, e *ear, cutOff map[string]interruptions) {
 	t.Helper()
 	d := m.sql(t)
 	var events []struct {
@@ -170,17 +191,20 @@ func checkLog(t *testing.T, m mode, sub string, e *ear, interrupted int) {
 	if err := d.Select(&log, `SELECT event_id, attempt, status FROM deliveries WHERE subscription_id = $1 ORDER BY event_id, attempt`, sub); err != nil {
 		t.Fatal(err)
 	}
-	got, attempts := 0, map[string]int{}
+	attempts, interrupted := map[string]int{}, map[string]int{}
 	for _, l := range log {
 		if attempts[l.EventID]++; l.Attempt != attempts[l.EventID] {
 			t.Errorf("event %s: attempt %d is logged as its %dth", l.EventID, l.Attempt, attempts[l.EventID])
 		}
 		if l.Status == "interrupted" {
-			got++
+			interrupted[l.EventID]++
 		}
 	}
-	if got != interrupted {
-		t.Errorf("%d attempts are logged as interrupted, want %d", got, interrupted)
+	for _, h := range e.events[sub] {
+		gate := strings.Join(gates([]heard{h}), "")
+		if got, want := interrupted[h.ID], cutOff[gate]; got < want.least || got > want.most {
+			t.Errorf("event %s of gate %q: %d attempts are logged as interrupted, want %d to %d", h.ID, gate, got, want.least, want.most)
+		}
 	}
 	for _, ev := range events {
 		if attempts[ev.ID] != ev.Attempts {
@@ -199,7 +223,8 @@ func TestRedisFlush(t *testing.T) {
 			t.Log("the in-process Redis ends with its process: see TestKill")
 			return
 		}
-		atEveryStep(t, m, "stop", 0, func(s *service, _ []string, _ string) *service {
+		never := func(string) interruptions { return interruptions{} }
+		atEveryStep(t, m, "stop", never, func(s *service, _ []string, _ string) *service {
 			s.WaitStopped()
 			if err := m.redis(t).FlushDB(t.Context()).Err(); err != nil {
 				t.Fatal(err)
@@ -240,11 +265,7 @@ func TestStalledWorker(t *testing.T) {
 				if after := m.dump(t, sub); !bytes.Equal(before, after) {
 					t.Errorf("the stalled worker changed what its successor wrote:\n%s\n%s", before, after)
 				}
-				interrupted := 0
-				if strings.HasPrefix(step, "deliver.") {
-					interrupted = 1
-				}
-				checkLog(t, m, sub, ear, interrupted)
+				checkLog(t, m, sub, ear, map[string]interruptions{gate: ofKill(step)})
 				if got := gates(ear.events[sub]); !slices.Equal(got, []string{gate}) {
 					t.Errorf("heard of gates %v", got)
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/jobs"
 )
@@ -54,6 +55,7 @@ func newFront() *front {
 	registry.MustRegister(f.requests, f.seconds, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	registry.MustRegister(jobs.Collectors()...)
+	registry.MustRegister(access.Collectors()...)
 	f.ops.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
 	})

@@ -1,13 +1,22 @@
-// Package access says who is asking: it makes, rotates and revokes API keys,
-// checks the one that a request presents, and carries the account in the
-// request's context, for REST and GraphQL alike.
+// Package access says who is asking, and whether they may ask more: it makes,
+// rotates and revokes API keys, checks the one that a request presents, counts
+// the request against the key's plan, and carries the account in the request's
+// context, for REST and GraphQL alike.
 //
 // It promises that a key works at once when it has been made, and that an old
 // secret is refused on every process from the moment its rotation or
 // revocation has been answered, also when a process was just reading the old
 // one; that a check costs one Redis round trip, which concurrent checks share,
 // and no SQL while the key is in use; and that keys go on working without
-// Redis. Redis is asked for every request, because only Redis can say at once
+// Redis.
+//
+// It promises that the three windows of a key are taken from together, in the
+// round trip that checks it, exactly up to their limits however many processes
+// and callers there are; that what is refused takes nothing; that the counts of
+// days and months outlive Redis but for the last seconds; and that a key has a
+// small allowance while Redis does not answer.
+//
+// Redis is asked for every request, because only Redis can say at once
 // on all processes that a key has changed; SQL holds the truth.
 package access
 

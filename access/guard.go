@@ -2,10 +2,12 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/flightwire/flightwire/db"
@@ -15,6 +17,9 @@ import (
 const (
 	readTimeout = 5 * time.Second
 	readers     = 8 // rows read at a time, so that made-up ids cannot take every connection
+
+	recentFor  = time.Minute
+	recentKeys = 10_000
 )
 
 // The two refusals. The text is the same whatever is wrong with a key.
@@ -25,12 +30,23 @@ var (
 		Message: "The API key is not valid: it is incomplete, unknown, revoked or replaced by a newer one. Send the key as it was last issued."}
 )
 
-// Guard checks presented keys. It is safe for concurrent use.
+// Guard checks presented keys and counts their requests. It is safe for
+// concurrent use.
 type Guard struct {
-	redis redis.UniversalClient
-	asks  *batcher
-	read  func(ctx context.Context, id string) (db.APIKey, error)
-	slots chan struct{}
+	redis  redis.UniversalClient
+	now    func() time.Time
+	plans  Plans
+	asks   *batcher
+	spare  allowance
+	ledger *ledger
+	live   *live
+	read   func(ctx context.Context, id string) (db.APIKey, error)
+	slots  chan struct{}
+	recent *otter.Cache[[sha256.Size]byte, time.Time] // when Authenticate let a key in, by its hash
+
+	stop  chan struct{}
+	loops sync.WaitGroup
+	once  sync.Once
 
 	mu    sync.Mutex
 	loads map[string]*load // the latest of each key
@@ -46,23 +62,57 @@ type load struct {
 	err     error
 }
 
-// NewGuard returns a Guard that must be closed. The client must read from the
-// primary (no ReadOnly or RouteBy options of a cluster), or a rotation is not
-// seen at once; with ContextTimeoutEnabled a Redis that hangs delays a check
-// by a second at most.
+// Config says what a Guard works with. DB and Redis are required.
+//
+// The client must read from the primary (no ReadOnly or RouteBy options of a
+// cluster), or a rotation is not seen at once; with ContextTimeoutEnabled a
+// Redis that hangs delays a check by a second at most.
+type Config struct {
+	DB    *db.DB
+	Redis redis.UniversalClient
+	Plans Plans            // nil: the built-in ones
+	Grace time.Duration    // how long a small allowance is given while Redis does not answer; 0: none is
+	Alone bool             // this Redis has no other user and ends with the process: requests are counted here
+	Now   func() time.Time // in which window a request falls; nil: the database's clock
+}
+
+// DefaultGrace is how long a small allowance is given if nobody says otherwise.
+const DefaultGrace = 5 * time.Minute
+
+// NewGuard returns a Guard that must be closed, with the built-in plans and
+// the default grace.
 func NewGuard(d *db.DB, r redis.UniversalClient) *Guard {
-	return newGuard(r, d.Key)
+	return New(Config{DB: d, Redis: r, Grace: DefaultGrace})
 }
 
-func newGuard(r redis.UniversalClient, read func(context.Context, string) (db.APIKey, error)) *Guard {
-	return &Guard{redis: r, asks: newBatcher(r), read: read,
-		slots: make(chan struct{}, readers), loads: map[string]*load{}}
+// New returns a Guard that must be closed.
+func New(c Config) *Guard {
+	if c.Now == nil {
+		c.Now = c.DB.Now
+	}
+	return newGuardOn(c, c.DB.Key, c.DB)
 }
 
-// Close ends the Guard's goroutine. Checks after it still work, by SQL.
-func (g *Guard) Close() { g.asks.close() }
+func newGuardOn(c Config, read func(context.Context, string) (db.APIKey, error), store usageStore) *Guard {
+	g := &Guard{redis: c.Redis, now: c.Now, plans: c.Plans, spare: allowance{grace: c.Grace}, ledger: newLedger(store, c.Now),
+		read: read, slots: make(chan struct{}, readers), stop: make(chan struct{}), loads: map[string]*load{}}
+	g.recent = otter.Must(&otter.Options[[sha256.Size]byte, time.Time]{MaximumSize: recentKeys})
+	g.asks = newBatcher(c, g.ledger.add)
+	g.live = newLive(c.Redis, c.Now)
+	g.loops.Go(func() { g.ledger.run(g.stop) })
+	g.loops.Go(func() { g.live.run(g.stop) })
+	return g
+}
 
-// Authenticate returns whose key was presented. The errors are
+// Close ends the Guard's goroutines, and writes what was counted to SQL. Checks
+// after it still work, by SQL; Admit does not.
+func (g *Guard) Close() {
+	g.asks.close()
+	g.once.Do(func() { close(g.stop) })
+	g.loops.Wait()
+}
+
+// Authenticate returns whose key was presented, and counts nothing. The errors are
 // CodeMissingAPIKey for "", CodeInvalidAPIKey for whatever is no key in use,
 // and internal ones when neither Redis nor SQL could be asked, or ctx ended.
 func (g *Guard) Authenticate(ctx context.Context, presented string) (Identity, error) {
@@ -80,7 +130,20 @@ func (g *Guard) Authenticate(ctx context.Context, presented string) (Identity, e
 	if !matches(e.hash, secret) {
 		return Identity{}, errInvalid
 	}
-	return Identity{Account: e.account, AccountName: e.name, KeyID: id, Plan: e.plan}, nil
+	g.recent.Set(sha256.Sum256([]byte(presented)), time.Now())
+	return e.identity(id), nil
+}
+
+// Recent reports whether Authenticate let this key in on this process within
+// the last minute. It proves nothing: it tells callers who may be made work for
+// before Admit has the last word from all others, and asks nobody.
+func (g *Guard) Recent(presented string) bool {
+	at, ok := g.recent.GetIfPresent(sha256.Sum256([]byte(presented)))
+	return ok && time.Since(at) < recentFor
+}
+
+func (e entry) identity(id string) Identity {
+	return Identity{Account: e.account, AccountName: e.name, KeyID: id, Plan: e.plan}
 }
 
 // entry returns what is known of a key id, as it stood at some moment after

@@ -17,6 +17,8 @@ const changeTimeout = 10 * time.Second // well under heldFor
 
 // Keys makes and changes API keys. It is safe for concurrent use.
 type Keys struct {
+	Plans Plans // that accounts may be on; nil: the built-in ones
+
 	db    *db.DB
 	redis redis.UniversalClient
 }
@@ -42,7 +44,7 @@ type Key struct {
 }
 
 // NewKeys returns a Keys on the database and the Redis that the Guards use.
-func NewKeys(d *db.DB, r redis.UniversalClient) *Keys { return &Keys{d, r} }
+func NewKeys(d *db.DB, r redis.UniversalClient) *Keys { return &Keys{db: d, redis: r} }
 
 // Create makes a key for the account with that name, and the account when
 // there is none. The plan may be left out for an account that exists. The
@@ -57,7 +59,7 @@ func (k *Keys) Create(ctx context.Context, account, plan string) (IssuedKey, err
 		v.Add("account", "must be 1 to 100 printable characters")
 	}
 	if plan != "" {
-		checkPlan(&v, plan)
+		k.Plans.check(&v, plan)
 	}
 	if err := v.Err(); err != nil {
 		return IssuedKey{}, err

@@ -26,6 +26,9 @@ const (
 	CodeIdempotencyReused   Code = "idempotency_key_reused" // the key stood with another request
 	CodeNotFound            Code = "not_found"              // anything else that is not there
 	CodeConflict            Code = "conflict"               // it is there already, or changed under us
+	CodeQuotaExceeded       Code = "quota_exceeded"         // a window of the key is full; Window and RetryAfter say which and when
+	CodeQuotaUnavailable    Code = "quota_unavailable"      // requests cannot be counted just now, and too many were let through
+	CodeLiveLegLimit        Code = "live_leg_limit"         // the account watches as many legs live as its plan has
 	CodeUpstream            Code = "upstream_error"         // the upstream refused us or made no sense
 	CodeUpstreamUnavailable Code = "upstream_unavailable"   // the upstream is down or over its limit
 	CodeUpstreamTimeout     Code = "upstream_timeout"       // the upstream did not answer in time
@@ -42,7 +45,8 @@ type Error struct {
 	Legs       []LegRef      // with CodeLegNotFound and CodeOriginRequired
 	Status     Status        // with CodeInvalidState: the subscription's status
 	Watched    *WatchedLimit // with CodeWatchedFlightLimit
-	RetryAfter time.Duration // with the upstream codes: when to try again, 0 if unknown
+	Window     string        // with CodeQuotaExceeded: "minute", "day" or "month"
+	RetryAfter time.Duration // with the upstream and quota codes: when to try again, 0 if unknown
 	Cause      error         // for logs only
 }
 

@@ -66,22 +66,25 @@ func extensions(e *flight.Error) map[string]any {
 	if w := e.Watched; w != nil {
 		x["limit"], x["used"], x["resetsAt"] = w.Limit, w.Used, w.ResetsAt
 	}
+	if e.Window != "" {
+		x["window"] = e.Window
+	}
 	if s := RetryAfterSeconds(e); s > 0 {
 		x["retryAfterSeconds"] = s
 	}
 	return x
 }
 
-// defaultRetryAfter is said when an upstream did not say when it is back.
+// defaultRetryAfter is said when nobody knows when it is worth trying again.
 const defaultRetryAfter = 10 * time.Second
 
 // RetryAfterSeconds returns after how many whole seconds the caller should try
-// again; 0 when the error has nothing to do with time. Of an upstream there is
+// again; 0 when the error has nothing to do with time. Of an upstream and of a quota there is
 // always an answer.
 func RetryAfterSeconds(e *flight.Error) int {
 	wait := max(e.RetryAfter, 0)
 	switch e.Code {
-	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:
+	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout, flight.CodeQuotaExceeded, flight.CodeQuotaUnavailable:
 		wait = cmp.Or(wait, defaultRetryAfter)
 	}
 	return int(math.Ceil(wait.Seconds()))

@@ -17,9 +17,12 @@ import (
 	"github.com/flightwire/flightwire/flight"
 )
 
-// Authenticator says whose key was presented; see [access.Guard].
+// Authenticator says whose key was presented, and counts requests; see
+// [access.Guard].
 type Authenticator interface {
 	Authenticate(ctx context.Context, presented string) (access.Identity, error)
+	Admit(ctx context.Context, presented string, cost int) (access.Identity, access.Quota, error)
+	Recent(presented string) bool
 }
 
 // HandlerConfig says how the endpoint behaves. Auth is required; zero elsewhere
@@ -65,7 +68,8 @@ func or[T comparable](v, instead T) T {
 // handler is the GraphQL endpoint.
 type handler struct {
 	HandlerConfig
-	exec *executor.Executor
+	exec     *executor.Executor
+	resolver *Resolver
 }
 
 // NewHandler returns the GraphQL endpoint over the use cases. Every request
@@ -81,7 +85,7 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.Use(readableSchema{})
 	exec.Use(oneStream{})
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
-	return &handler{c, exec}
+	return &handler{c, exec, r}
 }
 
 const (
@@ -147,13 +151,15 @@ func (oneStream) MutateOperationContext(_ context.Context, op *graphql.Operation
 	}
 }
 
-// ServeHTTP answers one request, or serves a websocket until it ends.
+// ServeHTTP answers one request, or serves a websocket until it ends. Nothing
+// is read for a key that was not let in lately without asking first; for the
+// others the charge, which checks the key as well, is the only question.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := graphql.StartOperationTrace(r.Context())
 	upgrade := isWebsocket(r)
 	if _, known := access.From(ctx); !known {
 		key := access.Presented(r)
-		if key != "" || !upgrade {
+		if (key != "" || !upgrade) && (upgrade || !h.Auth.Recent(key)) {
 			id, err := h.Auth.Authenticate(ctx, key)
 			if err != nil {
 				refuse(w, r, present(ctx, err))
@@ -182,6 +188,10 @@ func statusOf(code flight.Code) int {
 	switch code {
 	case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey:
 		return http.StatusUnauthorized
+	case flight.CodeQuotaExceeded:
+		return http.StatusTooManyRequests
+	case flight.CodeQuotaUnavailable:
+		return http.StatusServiceUnavailable
 	case flight.CodeInternal:
 		return http.StatusInternalServerError
 	}

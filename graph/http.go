@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -130,13 +131,10 @@ func readURL(p *params, raw string) *requestError {
 
 // serveOnce answers a query or a mutation with one body.
 func (h *handler) serveOnce(w http.ResponseWriter, r *http.Request) {
-	raw, bad := h.read(w, r)
-	if bad != nil {
-		write(w, r, bad.status, &graphql.Response{Errors: gqlerror.List{bad.graphQL()}})
+	ctx, op, errs, ok := h.admit(w, r)
+	if !ok {
 		return
 	}
-	ctx := r.Context()
-	op, errs := h.exec.CreateOperationContext(ctx, raw)
 	if errs != nil {
 		status := http.StatusOK
 		if mediaOf(r) == typeResponse {
@@ -196,12 +194,16 @@ func mediaOf(r *http.Request) string {
 	return typeJSON
 }
 
-// refuse answers a request whose key was not accepted.
+// refuse answers a request whose key was not accepted, or whose quota is used
+// up.
 func refuse(w http.ResponseWriter, r *http.Request, err *gqlerror.Error) {
 	code, _ := err.Extensions["code"].(string)
 	status := statusOf(flight.Code(strings.ToLower(code)))
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if seconds, ok := err.Extensions["retryAfterSeconds"].(int); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	err.Path = nil
 	write(w, r, status, &graphql.Response{Errors: gqlerror.List{err}})

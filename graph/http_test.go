@@ -36,6 +36,13 @@ func (k keyring) Authenticate(_ context.Context, presented string) (access.Ident
 	return access.Identity{}, flight.Errorf(flight.CodeInvalidAPIKey, "Send a valid key.")
 }
 
+func (k keyring) Admit(ctx context.Context, presented string, _ int) (access.Identity, access.Quota, error) {
+	id, err := k.Authenticate(ctx, presented)
+	return id, access.Quota{}, err
+}
+
+func (k keyring) Recent(string) bool { return false }
+
 // serve puts a rig behind the endpoint.
 func (g *rig) serve(change func(*HandlerConfig)) *httptest.Server {
 	id, _ := access.From(g.ctx)

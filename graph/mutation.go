@@ -31,7 +31,9 @@ func (m *mutations) CreateSubscription(ctx context.Context, input CreateSubscrip
 	var v flight.Invalid
 	n := m.r.parseSubscription(&v, input)
 	n.Account = who.Account
-	n.Cap.Limit, n.Cap.Capped = access.WatchedFlights(who.Plan)
+	if limit := m.r.cfg.Plans.Of(who.Plan).WatchedFlights; limit != access.NoLimit {
+		n.Cap = db.WatchCap{Limit: int(limit), Capped: true}
+	}
 	if idempotencyKey != nil {
 		checkIdempotencyKey(&v, *idempotencyKey)
 		n.Idempotency = db.Idempotency{APIKey: who.KeyID, Key: *idempotencyKey, Request: digest(n, input.Secret)}

@@ -25,6 +25,14 @@ type ResolverConfig struct {
 	Countries            *places.Atlas  // nil: what was built in
 	CacheTTL             *time.Duration // world time; nil: by the flight's phase; 0: no cache
 	Process              string         // id of this process; live viewers are counted under it
+
+	Plans access.Plans // what accounts may use; nil: the built-in ones
+	Live  LiveLimit    // how many legs an account may watch live; nil: any number
+}
+
+// LiveLimit counts the legs that an account watches live; see [access.Guard].
+type LiveLimit interface {
+	Watch(ctx context.Context, who access.Identity, leg string) (leave func(), err error)
 }
 
 // Resolver is the use cases. It is safe for concurrent use.

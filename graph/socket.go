@@ -45,6 +45,8 @@ type socket struct {
 	header http.Header
 	ctx    context.Context // of the operations; knows the account from the ack on; the reader's
 	ready  bool            // acknowledged; the reader's
+	key    string          // that was presented; checked again with every operation; the reader's until ready
+	path   string          // of the request
 	work   sync.WaitGroup
 
 	mu         sync.Mutex
@@ -65,7 +67,7 @@ func (h *handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, end := context.WithCancel(r.Context())
-	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, operations: make(map[string]*operation)}
+	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation)}
 	defer s.work.Wait()
 	defer end()
 	defer func() { _ = conn.CloseNow() }()
@@ -166,7 +168,8 @@ func (s *socket) handle(m message, late *time.Timer) bool {
 // and acknowledges it.
 func (s *socket) init(payload json.RawMessage, late *time.Timer) bool {
 	if _, known := access.From(s.ctx); !known {
-		id, err := s.h.Auth.Authenticate(s.ctx, presented(payload))
+		s.key = presented(payload)
+		id, err := s.h.Auth.Authenticate(s.ctx, s.key)
 		switch flight.CodeOf(err) {
 		case "":
 			s.ctx = access.With(s.ctx, id)
@@ -263,7 +266,13 @@ func (s *socket) run(ctx context.Context, op *operation, raw *graphql.RawParams)
 func (s *socket) results(ctx context.Context, op *operation, raw *graphql.RawParams) gqlerror.List {
 	oc, errs := s.h.exec.CreateOperationContext(ctx, raw)
 	if errs != nil {
+		if _, _, err := s.h.charge(ctx, s.key, 1); err != nil {
+			return gqlerror.List{s.refusal(ctx, err)}
+		}
 		return s.h.exec.DispatchError(graphql.WithOperationContext(ctx, oc), errs).Errors
+	}
+	if _, _, err := s.h.charge(ctx, s.key, s.h.resolver.requests(ctx, oc)); err != nil {
+		return gqlerror.List{s.refusal(ctx, err)}
 	}
 	s.h.each(ctx, oc, func(resp *graphql.Response) bool {
 		return s.send(message{ID: op.id, Type: "next", Payload: encode(ctx, resp)})

@@ -54,16 +54,14 @@ func (s *stream) next(ctx context.Context, resp *graphql.Response) bool {
 // serveStream answers an operation with server-sent events, in the distinct
 // connections mode of the graphql-sse protocol.
 func (h *handler) serveStream(w http.ResponseWriter, r *http.Request) {
-	raw, bad := h.read(w, r)
-	if bad != nil {
-		write(w, r, bad.status, &graphql.Response{Errors: gqlerror.List{bad.graphQL()}})
+	ctx, op, errs, ok := h.admit(w, r)
+	if !ok {
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.Context, cancel)()
 
-	op, errs := h.exec.CreateOperationContext(ctx, raw)
 	if errs == nil && op.Operation.Operation == ast.Mutation {
 		if bad := allowed(w, r, ast.Mutation); bad != nil {
 			write(w, r, bad.status, &graphql.Response{Errors: gqlerror.List{bad.graphQL()}})

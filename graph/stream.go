@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 )
@@ -45,7 +46,8 @@ var errCursor = &flight.Error{
 // first message is the present state, without changes; with after, what came
 // since comes instead, where there is any. Each change comes once, in order; a
 // reader that is slow lags, and reads on from the database. Errors: those of
-// Query.Flight; CodeInvalid for a cursor of something else.
+// Query.Flight; CodeInvalid for a cursor of something else; CodeLiveLegLimit
+// when the account watches as many legs as it may.
 func (s *streams) FlightChanged(ctx context.Context, leg LegInput, after *string) (<-chan *FlightUpdate, error) {
 	if _, err := account(ctx); err != nil {
 		return nil, err
@@ -63,11 +65,29 @@ func (s *streams) FlightChanged(ctx context.Context, leg LegInput, after *string
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, standing.IDOf(snapshot), after)
+	leave, err := s.count(ctx, standing.IDOf(snapshot))
+	if err != nil {
+		return nil, err
+	}
+	messages, err := s.open(ctx, standing.IDOf(snapshot), after, leave)
+	if err != nil {
+		leave()
+	}
+	return messages, err
 }
 
-// open starts a viewer of a leg.
-func (s *streams) open(ctx context.Context, flightID string, after *string) (<-chan *FlightUpdate, error) {
+// count counts a viewer of a leg in. CodeLiveLegLimit when the account watches
+// as many as it may.
+func (s *streams) count(ctx context.Context, flightID string) (leave func(), err error) {
+	who, _ := access.From(ctx)
+	if s.r.cfg.Live == nil {
+		return func() {}, nil
+	}
+	return s.r.cfg.Live.Watch(ctx, who, flightID)
+}
+
+// open starts a viewer of a leg, which calls leave when it ends.
+func (s *streams) open(ctx context.Context, flightID string, after *string, leave func()) (<-chan *FlightUpdate, error) {
 	h := s.r.live
 	// The present comes before what came since, or a change between the two is lost.
 	present, err := h.db.LatestUpdate(ctx, flightID)
@@ -99,6 +119,7 @@ func (s *streams) open(ctx context.Context, flightID string, after *string) (<-c
 	out := make(chan *FlightUpdate)
 	go func() {
 		defer close(out)
+		defer leave()
 		defer h.leave(t)
 		w.run(ctx, t, first, out)
 	}()

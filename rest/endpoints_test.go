@@ -293,7 +293,9 @@ func TestHead(t *testing.T) {
 // panics is a guard with a defect.
 type panics struct{}
 
-func (panics) Authenticate(context.Context, string) (access.Identity, error) { panic("hush") }
+func (panics) Admit(context.Context, string, int) (access.Identity, access.Quota, error) {
+	panic("hush")
+}
 
 // A handler that panics is a 500 like any other, and the log says where.
 func TestPanic(t *testing.T) {

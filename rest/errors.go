@@ -40,6 +40,8 @@ var statuses = map[flight.Code]int{
 	codePayloadTooLarge:            http.StatusRequestEntityTooLarge,
 	flight.CodeOriginRequired:      http.StatusUnprocessableEntity,
 	flight.CodeIdempotencyReused:   http.StatusUnprocessableEntity,
+	flight.CodeQuotaExceeded:       http.StatusTooManyRequests,
+	flight.CodeQuotaUnavailable:    http.StatusServiceUnavailable,
 	flight.CodeUpstream:            http.StatusBadGateway,
 	flight.CodeUpstreamUnavailable: http.StatusServiceUnavailable,
 	flight.CodeUpstreamTimeout:     http.StatusGatewayTimeout,
@@ -62,6 +64,7 @@ type errorBody struct {
 	Fields            []flight.FieldError `json:"fields,omitempty"`
 	Legs              []flight.LegRef     `json:"legs,omitempty"`
 	Status            flight.Status       `json:"status,omitempty"`
+	Window            string              `json:"window,omitempty"`
 	RetryAfterSeconds int                 `json:"retryAfterSeconds,omitempty"`
 	*flight.WatchedLimit
 }
@@ -106,7 +109,8 @@ func bodyOf(err error) errorBody {
 	}
 	return errorBody{
 		StatusCode: status, Error: reason(status), Message: e.Message, Code: e.Code,
-		Fields: e.Fields, Legs: e.Legs, Status: e.Status, RetryAfterSeconds: graph.RetryAfterSeconds(e), WatchedLimit: e.Watched,
+		Fields: e.Fields, Legs: e.Legs, Status: e.Status, Window: e.Window,
+		RetryAfterSeconds: graph.RetryAfterSeconds(e), WatchedLimit: e.Watched,
 	}
 }
 

@@ -39,6 +39,8 @@ var failing = []struct {
 	{"watched_flight_limit", &flight.Error{Code: flight.CodeWatchedFlightLimit, Message: "The plan allows no more.",
 		Watched: &flight.WatchedLimit{Limit: 3, Used: 3, ResetsAt: flight.TimeOf(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))}}},
 	{"idempotency_key_reused", flight.Errorf(flight.CodeIdempotencyReused, "Send a new key.")},
+	{"quota_exceeded", &flight.Error{Code: flight.CodeQuotaExceeded, Message: "The minute window has no room: 10 of 10 requests are used.", Window: "minute", RetryAfter: 22*time.Second + 1}},
+	{"quota_unavailable", &flight.Error{Code: flight.CodeQuotaUnavailable, Message: "Requests cannot be counted just now.", RetryAfter: 5 * time.Second}},
 	{"upstream_error", &flight.Error{Code: flight.CodeUpstream, Message: "The upstream refused.", Cause: errors.New("hush")}},
 	{"upstream_unavailable", &flight.Error{Code: flight.CodeUpstreamUnavailable, Message: "The upstream is down.", RetryAfter: 90*time.Second + time.Millisecond}},
 	{"upstream_timeout", flight.Errorf(flight.CodeUpstreamTimeout, "The upstream was too slow.")},

@@ -16,12 +16,14 @@ import (
 	"github.com/flightwire/flightwire/graph"
 )
 
-// Guard checks the API key that a request presents: [access.Guard], or what
-// stands before it.
+// Guard checks the API key that a request presents, and counts the request:
+// [access.Guard], or what stands before it.
 type Guard interface {
-	// Authenticate returns whose key was presented, or why it is refused:
-	// CodeMissingAPIKey, CodeInvalidAPIKey, or an internal error.
-	Authenticate(ctx context.Context, presented string) (access.Identity, error)
+	// Admit returns whose key was presented and where its quota stands, or why
+	// the request is refused: CodeMissingAPIKey, CodeInvalidAPIKey,
+	// CodeQuotaExceeded, CodeQuotaUnavailable, or an internal error. The Quota
+	// is zero where nothing was counted.
+	Admit(ctx context.Context, presented string, cost int) (access.Identity, access.Quota, error)
 }
 
 // Config says what the interface works with.
@@ -84,7 +86,8 @@ func (a *api) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		if rt.access == keyed {
-			who, err := a.guard.Authenticate(ctx, access.Presented(r))
+			who, quota, err := a.guard.Admit(ctx, access.Presented(r), 1)
+			quota.SetHeaders(w.Header())
 			if err != nil {
 				a.fail(w, r, err)
 				return

@@ -20,8 +20,8 @@ type route struct {
 type entry bool
 
 const (
-	keyed entry = false // needs an API key
-	open  entry = true  // needs none
+	keyed entry = false // needs an API key, and counts against its quota
+	open  entry = true  // needs none, and costs nothing
 )
 
 // routes is the whole interface, in the order of the contract's endpoint table.

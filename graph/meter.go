@@ -1,0 +1,160 @@
+package graph
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/flightwire/flightwire/access"
+	"github.com/flightwire/flightwire/db"
+	"github.com/flightwire/flightwire/flight"
+)
+
+// legArguments are the fields that look a leg up or watch one live, with the
+// argument that names it.
+var legArguments = map[string]string{
+	"Query.flight":                "leg",
+	"Mutation.createSubscription": "input",
+	"Subscription.flightChanged":  "leg",
+}
+
+// requests returns how many requests an operation costs: one, and one for each
+// further distinct leg that it looks up or watches live, however it names them.
+// What @skip leaves out and what is no leg costs nothing.
+func (r *Resolver) requests(ctx context.Context, op *graphql.OperationContext) int {
+	root := rootOf(op.Operation.Operation)
+	named := map[flight.Key]map[flight.Selector]bool{}
+	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, []string{root}) {
+		argument := legArguments[root+"."+f.Name]
+		if argument == "" {
+			continue
+		}
+		values, _ := f.ArgumentMap(op.Variables)[argument].(map[string]any)
+		text := func(name string) string { s, _ := values[name].(string); return s }
+		var v flight.Invalid
+		key, sel := r.parseLeg(&v, LegInput{
+			Carrier: text("carrier"), FlightNumber: text("flightNumber"), Date: text("date"),
+			Origin: text("origin"), Destination: text("destination"), FlightID: text("flightId"),
+		})
+		if len(v) > 0 {
+			continue
+		}
+		if named[key] == nil {
+			named[key] = map[flight.Selector]bool{}
+		}
+		named[key][sel] = true
+	}
+	legs := 0
+	for key, selectors := range named {
+		legs += r.distinct(ctx, key, selectors)
+	}
+	return max(1, legs)
+}
+
+func rootOf(op ast.Operation) string {
+	switch op {
+	case ast.Mutation:
+		return "Mutation"
+	case ast.Subscription:
+		return "Subscription"
+	}
+	return "Query"
+}
+
+// distinct returns how many legs of a flight the selectors mean. What stands of
+// the flight tells names of one leg apart from two legs; of a flight that has
+// never been looked up every name counts, because an operation that may yet be
+// refused asks no upstream.
+func (r *Resolver) distinct(ctx context.Context, key flight.Key, selectors map[flight.Selector]bool) int {
+	if len(selectors) == 1 {
+		return 1
+	}
+	known, err := r.lookups.known(ctx, key)
+	if err != nil || len(known.Legs) == 0 {
+		return len(selectors)
+	}
+	legs := map[*flight.Snapshot]bool{}
+	for sel := range selectors {
+		if leg, err := known.Legs.Select(sel); err == nil {
+			legs[leg] = true
+		}
+	}
+	return len(legs)
+}
+
+// charge takes what an operation costs from the windows of a key, and checks
+// the key, in one round trip. The context it returns says whose key it is.
+// Without a key nothing is taken: whoever put the identity into the context has
+// seen to it.
+func (h *handler) charge(ctx context.Context, key string, cost int) (context.Context, access.Quota, error) {
+	if key == "" {
+		return ctx, access.Quota{}, nil
+	}
+	who, quota, err := h.Auth.Admit(ctx, key, cost)
+	return access.With(ctx, who), quota, err
+}
+
+// admit reads a request over HTTP and charges for it; one that is malformed
+// costs one request too. ok is false when it has been answered. op is not
+// executable when there are errs; ctx says who is asking.
+func (h *handler) admit(w http.ResponseWriter, r *http.Request) (ctx context.Context, op *graphql.OperationContext, errs gqlerror.List, ok bool) {
+	ctx = r.Context()
+	cost := 1
+	raw, bad := h.read(w, r)
+	if bad == nil {
+		if op, errs = h.exec.CreateOperationContext(ctx, raw); errs == nil {
+			cost = h.resolver.requests(ctx, op)
+		}
+	}
+	ctx, quota, err := h.charge(ctx, access.Presented(r), cost)
+	quota.SetHeaders(w.Header())
+	switch {
+	case err != nil:
+		refuse(w, r, refusal(ctx, err, r.URL.Path, r.Header))
+		return ctx, nil, nil, false
+	case bad != nil:
+		write(w, r, bad.status, &graphql.Response{Errors: gqlerror.List{bad.graphQL()}})
+		return ctx, nil, nil, false
+	}
+	return ctx, op, errs, true
+}
+
+// refusal is the error of an operation that was not let in. Of a quota it has,
+// besides the code, the fields of REST's body.
+func refusal(ctx context.Context, err error, path string, header http.Header) *gqlerror.Error {
+	out := present(ctx, err)
+	out.Path = nil
+	status := statusOf(flight.CodeOf(err))
+	if status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
+		return out
+	}
+	id := header.Get("X-Request-Id")
+	if id == "" || len(id) > 128 {
+		id = "req_" + strings.ToLower(rand.Text())
+	}
+	x := out.Extensions
+	x["statusCode"] = status
+	x["error"] = strings.ReplaceAll(http.StatusText(status), " ", "")
+	x["path"] = path
+	x["timestamp"] = flight.TimeOf(time.Now())
+	x["requestId"] = id
+	return out
+}
+
+func (s *socket) refusal(ctx context.Context, err error) *gqlerror.Error {
+	return refusal(ctx, err, s.path, s.header)
+}
+
+// known returns what stands of a flight without asking the upstream.
+func (l *lookups) known(ctx context.Context, key flight.Key) (db.Standing, error) {
+	if a, ok := l.cache.GetIfPresent(key); ok {
+		return a.Standing, nil
+	}
+	return l.standing(ctx, key)
+}
