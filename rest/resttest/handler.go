@@ -14,8 +14,10 @@ const broken = 599
 
 // Handler returns next behind the checker. An answer that the document does
 // not allow is replaced by a 599 that says why, so that whatever awaits it
-// fails, and fails the test at its end.
+// fails, and fails the test at its end. What a fuzz target asks may be anything:
+// spaces around a value, say, are taken and not documented.
 func (c *Checker) Handler(t testing.TB, next http.Handler) http.Handler {
+	_, anyhow := t.(*testing.F)
 	var mu sync.Mutex
 	var first error
 	t.Cleanup(func() {
@@ -36,7 +38,7 @@ func (c *Checker) Handler(t testing.TB, next http.Handler) http.Handler {
 		}
 		rec := httptest.NewRecorder()
 		next.ServeHTTP(rec, r)
-		x := Exchange{Request: request, RequestBody: sent.Bytes(), Status: rec.Code, Header: rec.Header(), Body: rec.Body.Bytes()}
+		x := Exchange{Request: request, RequestBody: sent.Bytes(), Anyhow: anyhow, Status: rec.Code, Header: rec.Header(), Body: rec.Body.Bytes()}
 		if err := c.Check(x); err != nil {
 			mu.Lock()
 			if first == nil {
