@@ -85,7 +85,7 @@ func run(ctx context.Context, c Config) (err error) {
 
 	routes, greeted := http.NewServeMux(), func() {}
 	if c.Role != roleWorker {
-		guard := access.New(access.Config{DB: database, Redis: client, Plans: c.Plans, Grace: *c.QuotaGrace})
+		guard := access.New(access.Config{DB: database, Redis: client, Plans: c.Plans, Grace: *c.QuotaGrace, Alone: c.RedisURL == ""})
 		open.add(func() error { guard.Close(); return nil })
 		resolver := graph.New(graph.ResolverConfig{
 			DB: database, Intake: intake, Client: tasks, Clock: clock, AllowPrivateWebhooks: *c.AllowPrivateWebhooks,

@@ -27,6 +27,7 @@ type batcher struct {
 	redis redis.UniversalClient
 	now   func() time.Time
 	plans []any                                  // as the script reads them
+	alone *tally                                 // counts in place of the script; nil: Redis does
 	took  func(id string, n int64, at time.Time) // is told what was taken from a key's windows
 
 	trips  int64         // made so far; run's
@@ -51,16 +52,20 @@ type batcher struct {
 // valid once done is closed.
 type ask struct {
 	question
-	runs  []run // under batcher.mu while it waits
-	done  chan struct{}
-	reply reply
-	err   error
+	tallied bool  // Redis is asked for the entry only
+	runs    []run // under batcher.mu while it waits
+	done    chan struct{}
+	reply   reply
+	err     error
 }
 
-func newBatcher(r redis.UniversalClient, now func() time.Time, plans Plans, took func(string, int64, time.Time)) *batcher {
-	b := &batcher{redis: r, now: now, plans: planArgs(plans), took: took,
+func newBatcher(c Config, took func(string, int64, time.Time)) *batcher {
+	b := &batcher{redis: c.Redis, now: c.Now, plans: planArgs(c.Plans), took: took,
 		start:   time.Now().Add(-time.Nanosecond), // so that down is never 0 by chance
 		waiting: map[question]*ask{}, wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), done: make(chan struct{})}
+	if c.Alone {
+		b.alone = newTally(c.Plans)
+	}
 	go b.run()
 	return b
 }
@@ -112,7 +117,7 @@ func (b *batcher) ask(ctx context.Context, q question, cost int64) (*ask, ticket
 			b.mu.Unlock()
 			return nil, ticket{}, errBlind
 		}
-		a = &ask{question: q, done: make(chan struct{})}
+		a = &ask{question: q, tallied: b.alone != nil, done: make(chan struct{})}
 		b.waiting[q] = a
 		if b.order = append(b.order, a); len(b.order) == 1 {
 			b.wake <- struct{}{} // has room: it was emptied before order was
@@ -239,6 +244,9 @@ func (b *batcher) send(ctx context.Context, batch []*ask, now time.Time, command
 	}
 	for i, a := range batch {
 		a.read(cmds[i], now)
+		if a.err == nil && a.tallied && a.hash != "" {
+			a.reply = b.alone.take(a.question, a.reply.raw, a.runs, now)
+		}
 		if a.err != nil && !isNoScript(a.err) {
 			failed = a.err
 		}
@@ -248,7 +256,7 @@ func (b *batcher) send(ctx context.Context, batch []*ask, now time.Time, command
 
 // command is what Redis is asked.
 func (a *ask) command(ctx context.Context, c redis.Cmdable, now time.Time, plans []any) redis.Cmder {
-	if a.hash == "" {
+	if a.hash == "" || a.tallied {
 		return c.Get(ctx, entryKey(a.id))
 	}
 	return c.EvalSha(ctx, quotaScript.Hash(), windowKeys(a.id, now), a.args(now, plans, a.runs)...)

@@ -54,7 +54,7 @@ func TestWaitingChecksShareRoundTrips(t *testing.T) {
 			cmd.(*redis.StringCmd).SetVal("of " + key)
 		}, func(n int) { trips = append(trips, n) })
 		defer r.Close()
-		b := newBatcher(r, time.Now, nil, nil)
+		b := newBatcher(Config{Redis: r, Now: time.Now}, nil)
 
 		var callers sync.WaitGroup
 		get := func(id string) {

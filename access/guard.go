@@ -2,10 +2,12 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/flightwire/flightwire/db"
@@ -15,6 +17,9 @@ import (
 const (
 	readTimeout = 5 * time.Second
 	readers     = 8 // rows read at a time, so that made-up ids cannot take every connection
+
+	recentFor  = time.Minute
+	recentKeys = 10_000
 )
 
 // The two refusals. The text is the same whatever is wrong with a key.
@@ -37,6 +42,7 @@ type Guard struct {
 	live   *live
 	read   func(ctx context.Context, id string) (db.APIKey, error)
 	slots  chan struct{}
+	recent *otter.Cache[[sha256.Size]byte, time.Time] // when Authenticate let a key in, by its hash
 
 	stop  chan struct{}
 	loops sync.WaitGroup
@@ -66,6 +72,7 @@ type Config struct {
 	Redis redis.UniversalClient
 	Plans Plans            // nil: the built-in ones
 	Grace time.Duration    // how long a small allowance is given while Redis does not answer; 0: none is
+	Alone bool             // this Redis has no other user and ends with the process: requests are counted here
 	Now   func() time.Time // in which window a request falls; nil: the database's clock
 }
 
@@ -89,7 +96,8 @@ func New(c Config) *Guard {
 func newGuardOn(c Config, read func(context.Context, string) (db.APIKey, error), store usageStore) *Guard {
 	g := &Guard{redis: c.Redis, now: c.Now, plans: c.Plans, spare: allowance{grace: c.Grace}, ledger: newLedger(store, c.Now),
 		read: read, slots: make(chan struct{}, readers), stop: make(chan struct{}), loads: map[string]*load{}}
-	g.asks = newBatcher(c.Redis, c.Now, c.Plans, g.ledger.add)
+	g.recent = otter.Must(&otter.Options[[sha256.Size]byte, time.Time]{MaximumSize: recentKeys})
+	g.asks = newBatcher(c, g.ledger.add)
 	g.live = newLive(c.Redis, c.Now)
 	g.loops.Go(func() { g.ledger.run(g.stop) })
 	g.loops.Go(func() { g.live.run(g.stop) })
@@ -122,7 +130,16 @@ func (g *Guard) Authenticate(ctx context.Context, presented string) (Identity, e
 	if !matches(e.hash, secret) {
 		return Identity{}, errInvalid
 	}
+	g.recent.Set(sha256.Sum256([]byte(presented)), time.Now())
 	return e.identity(id), nil
+}
+
+// Recent reports whether Authenticate let this key in on this process within
+// the last minute. It proves nothing: it tells callers who may be made work for
+// before Admit has the last word from all others, and asks nobody.
+func (g *Guard) Recent(presented string) bool {
+	at, ok := g.recent.GetIfPresent(sha256.Sum256([]byte(presented)))
+	return ok && time.Since(at) < recentFor
 }
 
 func (e entry) identity(id string) Identity {

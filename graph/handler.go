@@ -22,6 +22,7 @@ import (
 type Authenticator interface {
 	Authenticate(ctx context.Context, presented string) (access.Identity, error)
 	Admit(ctx context.Context, presented string, cost int) (access.Identity, access.Quota, error)
+	Recent(presented string) bool
 }
 
 // HandlerConfig says how the endpoint behaves. Auth is required; zero elsewhere
@@ -150,13 +151,15 @@ func (oneStream) MutateOperationContext(_ context.Context, op *graphql.Operation
 	}
 }
 
-// ServeHTTP answers one request, or serves a websocket until it ends.
+// ServeHTTP answers one request, or serves a websocket until it ends. Nothing
+// is read for a key that was not let in lately without asking first; for the
+// others the charge, which checks the key as well, is the only question.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := graphql.StartOperationTrace(r.Context())
 	upgrade := isWebsocket(r)
 	if _, known := access.From(ctx); !known {
 		key := access.Presented(r)
-		if key != "" || !upgrade {
+		if (key != "" || !upgrade) && (upgrade || !h.Auth.Recent(key)) {
 			id, err := h.Auth.Authenticate(ctx, key)
 			if err != nil {
 				refuse(w, r, present(ctx, err))

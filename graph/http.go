@@ -131,11 +131,10 @@ func readURL(p *params, raw string) *requestError {
 
 // serveOnce answers a query or a mutation with one body.
 func (h *handler) serveOnce(w http.ResponseWriter, r *http.Request) {
-	op, errs, ok := h.admit(w, r)
+	ctx, op, errs, ok := h.admit(w, r)
 	if !ok {
 		return
 	}
-	ctx := r.Context()
 	if errs != nil {
 		status := http.StatusOK
 		if mediaOf(r) == typeResponse {

@@ -41,6 +41,8 @@ func (k keyring) Admit(ctx context.Context, presented string, _ int) (access.Ide
 	return id, access.Quota{}, err
 }
 
+func (k keyring) Recent(string) bool { return false }
+
 // serve puts a rig behind the endpoint.
 func (g *rig) serve(change func(*HandlerConfig)) *httptest.Server {
 	id, _ := access.From(g.ctx)

@@ -89,38 +89,40 @@ func (r *Resolver) distinct(ctx context.Context, key flight.Key, selectors map[f
 }
 
 // charge takes what an operation costs from the windows of a key, and checks
-// the key once more, in one round trip. Without a key nothing is taken: whoever
-// put the identity into the context has seen to it.
-func (h *handler) charge(ctx context.Context, key string, cost int) (access.Quota, error) {
+// the key, in one round trip. The context it returns says whose key it is.
+// Without a key nothing is taken: whoever put the identity into the context has
+// seen to it.
+func (h *handler) charge(ctx context.Context, key string, cost int) (context.Context, access.Quota, error) {
 	if key == "" {
-		return access.Quota{}, nil
+		return ctx, access.Quota{}, nil
 	}
-	_, quota, err := h.Auth.Admit(ctx, key, cost)
-	return quota, err
+	who, quota, err := h.Auth.Admit(ctx, key, cost)
+	return access.With(ctx, who), quota, err
 }
 
 // admit reads a request over HTTP and charges for it; one that is malformed
 // costs one request too. ok is false when it has been answered. op is not
-// executable when there are errs.
-func (h *handler) admit(w http.ResponseWriter, r *http.Request) (op *graphql.OperationContext, errs gqlerror.List, ok bool) {
-	ctx, cost := r.Context(), 1
+// executable when there are errs; ctx says who is asking.
+func (h *handler) admit(w http.ResponseWriter, r *http.Request) (ctx context.Context, op *graphql.OperationContext, errs gqlerror.List, ok bool) {
+	ctx = r.Context()
+	cost := 1
 	raw, bad := h.read(w, r)
 	if bad == nil {
 		if op, errs = h.exec.CreateOperationContext(ctx, raw); errs == nil {
 			cost = h.resolver.requests(ctx, op)
 		}
 	}
-	quota, err := h.charge(ctx, access.Presented(r), cost)
+	ctx, quota, err := h.charge(ctx, access.Presented(r), cost)
 	quota.SetHeaders(w.Header())
 	switch {
 	case err != nil:
 		refuse(w, r, refusal(ctx, err, r.URL.Path, r.Header))
-		return nil, nil, false
+		return ctx, nil, nil, false
 	case bad != nil:
 		write(w, r, bad.status, &graphql.Response{Errors: gqlerror.List{bad.graphQL()}})
-		return nil, nil, false
+		return ctx, nil, nil, false
 	}
-	return op, errs, true
+	return ctx, op, errs, true
 }
 
 // refusal is the error of an operation that was not let in. Of a quota it has,

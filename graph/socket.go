@@ -266,12 +266,12 @@ func (s *socket) run(ctx context.Context, op *operation, raw *graphql.RawParams)
 func (s *socket) results(ctx context.Context, op *operation, raw *graphql.RawParams) gqlerror.List {
 	oc, errs := s.h.exec.CreateOperationContext(ctx, raw)
 	if errs != nil {
-		if _, err := s.h.charge(ctx, s.key, 1); err != nil {
+		if _, _, err := s.h.charge(ctx, s.key, 1); err != nil {
 			return gqlerror.List{s.refusal(ctx, err)}
 		}
 		return s.h.exec.DispatchError(graphql.WithOperationContext(ctx, oc), errs).Errors
 	}
-	if _, err := s.h.charge(ctx, s.key, s.h.resolver.requests(ctx, oc)); err != nil {
+	if _, _, err := s.h.charge(ctx, s.key, s.h.resolver.requests(ctx, oc)); err != nil {
 		return gqlerror.List{s.refusal(ctx, err)}
 	}
 	s.h.each(ctx, oc, func(resp *graphql.Response) bool {

@@ -54,11 +54,11 @@ func (s *stream) next(ctx context.Context, resp *graphql.Response) bool {
 // serveStream answers an operation with server-sent events, in the distinct
 // connections mode of the graphql-sse protocol.
 func (h *handler) serveStream(w http.ResponseWriter, r *http.Request) {
-	op, errs, ok := h.admit(w, r)
+	ctx, op, errs, ok := h.admit(w, r)
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.Context, cancel)()
 

@@ -158,6 +158,13 @@ func (w *syncWriter) String() string {
 	return w.text.String()
 }
 
+// testPlans are without windows: what a test asks for must not depend on how
+// much the minute has had.
+var testPlans = access.Plans{
+	{Name: "unlimited", Requests: access.Limits{access.NoLimit, access.NoLimit, access.NoLimit}, WatchedFlights: access.NoLimit, LiveLegs: access.NoLimit},
+	{Name: "free", Requests: access.Limits{access.NoLimit, access.NoLimit, access.NoLimit}, WatchedFlights: 3, LiveLegs: 3},
+}
+
 func newRig(t testing.TB, m dbtest.Mode) *rig {
 	t.Helper()
 	r := &rig{Mode: m, world: new(world), log: new(syncWriter)}
@@ -165,11 +172,11 @@ func newRig(t testing.TB, m dbtest.Mode) *rig {
 	client := jobs.NewClient(m.Redis)
 	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Source: r.world, Clock: clock})
 	atlas := newAtlas(t)
-	r.resolver = graph.New(graph.ResolverConfig{BaseURL: "https://fw.example/", Countries: atlas, DB: m.DB, Intake: intake, Client: client, Clock: clock, LegacyPrefix: "legacy", Process: "test"})
+	r.resolver = graph.New(graph.ResolverConfig{BaseURL: "https://fw.example/", Countries: atlas, DB: m.DB, Intake: intake, Client: client, Clock: clock, LegacyPrefix: "legacy", Process: "test", Plans: testPlans})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { r.resolver.Run(ctx) })
-	r.guard = access.NewGuard(m.DB, m.Redis)
+	r.guard = access.New(access.Config{DB: m.DB, Redis: m.Redis, Plans: testPlans, Grace: access.DefaultGrace, Alone: m.Name == "sqlite"}) // as dev and serve do
 	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: r.guard, Flags: atlas, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	r.server = httptest.NewServer(r.handler)
 	t.Cleanup(func() { r.server.Close(); r.guard.Close(); stop(); running.Wait() })
