@@ -106,3 +106,45 @@ func TestRotationKeepsWhatTheKeyHas(t *testing.T) {
 		}
 	})
 }
+
+// Each key has windows of its own; watched flights are the account's, whichever
+// of its keys creates them, and a refusal leaves those that there are alone.
+func TestWhoIsCounted(t *testing.T) {
+	dbtest.EachMode(t, func(t *testing.T, m dbtest.Mode) {
+		r := newRig(t, m)
+		keys := access.NewKeys(m.DB, m.Redis)
+		var pair [2]string
+		for i := range pair {
+			issued, err := keys.Create(t.Context(), "thrifty", "free")
+			if err != nil {
+				t.Fatal(err)
+			}
+			pair[i] = issued.Key
+		}
+		create := request{method: "POST", path: "/v1/subscriptions", body: createBody(), key: pair[0]}
+		var first struct{ ID string }
+		r.do(t, create).decode(t, &first)
+		create.key = pair[1]
+		r.do(t, create).want(t, 201, "")
+		r.do(t, create).want(t, 201, "")
+		for _, create.key = range pair {
+			r.do(t, create).want(t, 402, "watched_flight_limit")
+		}
+		if got := r.do(t, request{path: "/v1/subscriptions/" + first.ID, key: pair[1]}); !strings.Contains(string(got.body), `"status":"active"`) {
+			t.Errorf("after the refusal: %s", got.body)
+		}
+
+		r.meter(t, 100)
+		metered := keys
+		metered.Plans = access.Plans{{Name: "metered"}}
+		second, err := metered.Create(t.Context(), "metered", "metered") // the account of the rig's key
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, key := range []string{r.key, r.key, second.Key} {
+			if left := r.do(t, request{path: cachedPath, key: key}).header.Get("X-RateLimit-Remaining-Day"); left != []string{"99", "98", "99"}[i] {
+				t.Errorf("request %d leaves %s", i, left)
+			}
+		}
+	})
+}
