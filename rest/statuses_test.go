@@ -128,11 +128,11 @@ func TestStatuses(t *testing.T) {
 					if c.free {
 						q.key = free.Key
 					}
-					if strings.Contains(q.path, "/ID") {
-						q.path = strings.Replace(q.path, "/ID", "/"+r.subscribe(t, oneLeg), 1)
+					if before, after, ok := strings.Cut(q.path, "ID"); ok {
+						q.path = before + r.subscribe(t, oneLeg) + after
 					}
-					if strings.Contains(q.path, "/DONE") {
-						q.path = strings.Replace(q.path, "DONE", p.prepare(t, fields{"id": completed})["id"].(string), 1)
+					if before, after, ok := strings.Cut(q.path, "DONE"); ok {
+						q.path = before + p.prepare(t, fields{"id": completed})["id"].(string) + after
 					}
 					if got := patternOf(t, q); got != route {
 						t.Fatalf("this calls %s", got)
