@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,5 +105,65 @@ func TestDocumentedDefaults(t *testing.T) {
 	}
 	if c.Serve.Migrate != "auto" || c.Serve.Role != "all" {
 		t.Errorf("serve: %q %q", c.Serve.Migrate, c.Serve.Role)
+	}
+}
+
+// TestHeadersOfADelivery: what arrives from the service as it is started has
+// the headers of the golden delivery and no others, with the legacy copies as
+// they are set.
+func TestHeadersOfADelivery(t *testing.T) {
+	golden, err := os.ReadFile("flight/webhook/testdata/delivery.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		env    []string
+		prefix string
+	}{
+		"by default": {nil, "x-legacy-"},
+		"renamed":    {[]string{"FLIGHTWIRE_LEGACY_PREFIX=acme"}, "x-acme-"},
+		"off":        {[]string{"FLIGHTWIRE_LEGACY_PREFIX="}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			head, _, _ := strings.Cut(string(golden), "\n\n")
+			for _, line := range strings.Split(head, "\n")[1:] {
+				name, _, _ := strings.Cut(strings.ToLower(line), ":")
+				suffix, legacy := strings.CutPrefix(name, "x-legacy-")
+				switch {
+				case name == "host": // is no header in Go
+				case !legacy:
+					want = append(want, name)
+				case c.prefix != "":
+					want = append(want, c.prefix+suffix)
+				}
+			}
+			got := make(chan []string, 100)
+			receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				var names []string
+				for name := range r.Header {
+					names = append(names, strings.ToLower(name))
+				}
+				got <- names
+			}))
+			defer receiver.Close()
+			m := embeddedMode(t)
+			p := startBinary(t, []string{m.command}, append(m.env, c.env...))
+			in := subscriptionTo(simulator.MinuteFlight("FI", flight.TimeOf(time.Now().Add(48*time.Hour))), receiver.URL)
+			in["headers"] = map[string]string{"Authorization": "Bearer x", "X-Tenant": "y"}
+			if status := (client{t, p.base, m.newKey(t)}).do("POST", "/v1/subscriptions", in, nil); status != http.StatusCreated {
+				t.Fatalf("subscribe: %d", status)
+			}
+			select {
+			case names := <-got:
+				slices.Sort(names)
+				slices.Sort(want)
+				if !slices.Equal(names, want) {
+					t.Errorf("got %q\nwant %q", names, want)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("no webhook came")
+			}
+		})
 	}
 }
