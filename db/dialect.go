@@ -36,6 +36,15 @@ func (d dialect) forUpdate() string {
 	return ""
 }
 
+// forKeyShare keeps what a SELECT reads from being locked by forUpdate, and
+// lets everyone else do the same.
+func (d dialect) forKeyShare() string {
+	if d == postgresKind {
+		return " FOR KEY SHARE"
+	}
+	return ""
+}
+
 // skipLocked is forUpdate for claims: rows that another process holds are left
 // to it. of names the table to lock in a join.
 func (d dialect) skipLocked(of string) string {

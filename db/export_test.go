@@ -43,3 +43,13 @@ var Again = errMoved
 func (db *DB) InTx(ctx context.Context, op string, fn func() error) error {
 	return db.tx(ctx, op, func(*Tx) error { return fn() })
 }
+
+// Rekey opens and seals with other keys from here on, as after a restart.
+func (db *DB) Rekey(keys ...string) error {
+	seal, err := newSealer(keys)
+	db.seal = seal
+	return err
+}
+
+// ReencryptBatch is how many secrets are sealed anew in one transaction.
+const ReencryptBatch = reencryptBatch

@@ -16,9 +16,14 @@ type WatchCap struct {
 
 func monthOf(t time.Time) string { return t.UTC().Format("2006-01") }
 
+// monthStart returns when the month of t began, UTC.
+func monthStart(t time.Time) time.Time {
+	return time.Date(t.UTC().Year(), t.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
 // monthEnd returns when the month of t ends, UTC.
 func monthEnd(t time.Time) time.Time {
-	return time.Date(t.UTC().Year(), t.UTC().Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	return monthStart(t).AddDate(0, 1, 0)
 }
 
 // WatchedFlights returns how many subscriptions an account has created in the
@@ -35,7 +40,8 @@ func (q queries) watched(ctx context.Context, account, month string) (n int, err
 
 // countWatched counts a subscription that is being made as a watched flight. Where
 // there is a cap, creates of one account wait for each other, on its row.
-// CodeWatchedFlightLimit when the month's are used up.
+// CodeWatchedFlightLimit when the month's are used up, CodeAccountDisabled when
+// the account is disabled, which it cannot become before the transaction ends.
 func (tx *Tx) countWatched(ctx context.Context, account, id string, limit WatchCap) error {
 	now := tx.db.Now()
 	if limit.Capped {
@@ -57,6 +63,10 @@ func (tx *Tx) countWatched(ctx context.Context, account, id string, limit WatchC
 			return e
 		}
 	}
-	_, err := tx.exec(ctx, `INSERT INTO watched_flights (month, account_id, subscription_id) VALUES ($1, $2, $3)`, monthOf(now), account, id)
+	n, err := tx.exec(ctx, `INSERT INTO watched_flights (month, account_id, subscription_id)
+		SELECT $1, id, $3 FROM accounts WHERE id = $2 AND disabled_at IS NULL`+tx.kind.forKeyShare(), monthOf(now), account, id)
+	if err == nil && n == 0 {
+		err = errDisabled()
+	}
 	return err
 }
