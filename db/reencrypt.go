@@ -132,6 +132,15 @@ func (db *DB) reencrypt(ctx context.Context, by Actor, v vault, pass *Reencrypte
 // two processes can tell that they have the same.
 func (db *DB) FirstKey() string { return db.seal.first }
 
+// KeyDigest is FirstKey of a database that is opened with these keys.
+func KeyDigest(keys []string) (string, error) {
+	s, err := newSealer(keys)
+	if err != nil {
+		return "", err
+	}
+	return s.first, nil
+}
+
 func digestOf(key []byte) string {
 	sum := sha256.Sum256(append([]byte("flightwire secret key\n"), key...))
 	return hex.EncodeToString(sum[:8])
