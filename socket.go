@@ -171,55 +171,55 @@ func dialSocket(dir string) (net.Conn, error) {
 }
 
 func (r *remote) CreateKey(ctx context.Context, account, plan string) (access.IssuedKey, error) {
-	return ask[access.IssuedKey](ctx, r, "keys.create", call{Account: account, Plan: plan})
+	return tell[access.IssuedKey](ctx, r, "keys.create", call{Account: account, Plan: plan})
 }
 
 func (r *remote) Keys(ctx context.Context) ([]access.Key, error) {
-	return ask[[]access.Key](ctx, r, "keys", call{})
+	return tell[[]access.Key](ctx, r, "keys", call{})
 }
 
 func (r *remote) RotateKey(ctx context.Context, id string) (access.IssuedKey, error) {
-	return ask[access.IssuedKey](ctx, r, "keys.rotate", call{ID: id})
+	return tell[access.IssuedKey](ctx, r, "keys.rotate", call{ID: id})
 }
 
 func (r *remote) RevokeKey(ctx context.Context, id string) (access.Key, error) {
-	return ask[access.Key](ctx, r, "keys.revoke", call{ID: id})
+	return tell[access.Key](ctx, r, "keys.revoke", call{ID: id})
 }
 
 func (r *remote) CreateAccount(ctx context.Context, name, plan string) (access.IssuedToken, error) {
-	return ask[access.IssuedToken](ctx, r, "accounts.create", call{Account: name, Plan: plan})
+	return tell[access.IssuedToken](ctx, r, "accounts.create", call{Account: name, Plan: plan})
 }
 
 func (r *remote) IssueToken(ctx context.Context, name string) (access.IssuedToken, error) {
-	return ask[access.IssuedToken](ctx, r, "accounts.token", call{Account: name})
+	return tell[access.IssuedToken](ctx, r, "accounts.token", call{Account: name})
 }
 
 func (r *remote) Accounts(ctx context.Context) ([]access.Account, error) {
-	return ask[[]access.Account](ctx, r, "accounts", call{})
+	return tell[[]access.Account](ctx, r, "accounts", call{})
 }
 
 func (r *remote) SetPlan(ctx context.Context, name, plan string) (access.Account, error) {
-	return ask[access.Account](ctx, r, "accounts.plan", call{Account: name, Plan: plan})
+	return tell[access.Account](ctx, r, "accounts.plan", call{Account: name, Plan: plan})
 }
 
 func (r *remote) SetDisabled(ctx context.Context, name string, disabled bool) (access.Account, error) {
-	return ask[access.Account](ctx, r, "accounts.set", call{Account: name, Disabled: disabled})
+	return tell[access.Account](ctx, r, "accounts.set", call{Account: name, Disabled: disabled})
 }
 
 func (r *remote) Usage(ctx context.Context, month string) ([]db.AccountUsage, error) {
-	return ask[[]db.AccountUsage](ctx, r, "usage", call{Month: month})
+	return tell[[]db.AccountUsage](ctx, r, "usage", call{Month: month})
 }
 
 func (r *remote) Audit(ctx context.Context, account string, limit int) ([]db.AuditEntry, error) {
-	return ask[[]db.AuditEntry](ctx, r, "audit", call{Account: account, Limit: limit})
+	return tell[[]db.AuditEntry](ctx, r, "audit", call{Account: account, Limit: limit})
 }
 
 func (r *remote) Reencrypt(ctx context.Context, firstKey string) (db.Reencrypted, error) {
-	return ask[db.Reencrypted](ctx, r, "reencrypt", call{Key: firstKey})
+	return tell[db.Reencrypted](ctx, r, "reencrypt", call{Key: firstKey})
 }
 
-// ask has the running process do something.
-func ask[T any](ctx context.Context, r *remote, name string, c call) (out T, err error) {
+// tell has the running process do something.
+func tell[T any](ctx context.Context, r *remote, name string, c call) (out T, err error) {
 	body, err := json.Marshal(c)
 	if err != nil {
 		return out, err

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/flightwire/flightwire/flight"
@@ -65,26 +66,31 @@ func (tx *Tx) pauseAll(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var now []string // the flights that they belong to under the locks
-	err = tx.sel(ctx, &now, `SELECT DISTINCT flight_id FROM subscriptions WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, list)
+	var subs []struct {
+		ID       string `db:"id"`
+		FlightID string `db:"flight_id"`
+		Pausable bool   `db:"pausable"`
+	}
+	err = tx.sel(ctx, &subs, `SELECT id, flight_id, status IN (`+pausable+`) AS pausable FROM subscriptions WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, list)
 	if err != nil {
 		return err
 	}
-	held := make(map[string]bool, len(flights))
-	for _, id := range flights {
-		held[id] = true
-	}
-	for _, id := range now {
-		if !held[id] {
-			return errMoved
+	var pause []string
+	for _, s := range subs {
+		if !slices.Contains(flights, s.FlightID) {
+			return errMoved // its flight was found between the statements
 		}
+		if s.Pausable {
+			pause = append(pause, s.ID)
+		}
+	}
+	if err := tx.changeStatus(ctx, pause, flight.SubscriptionPaused, accountDisabled); err != nil {
+		return err
 	}
 	for _, step := range []struct {
 		query string
 		args  []any
 	}{
-		{`UPDATE subscriptions SET status = 'paused', status_reason = $2, updated_at = $3
-			WHERE id IN (SELECT x.id FROM ` + tx.kind.ids() + `) AND status IN (` + pausable + `)`, []any{list, accountDisabled, At(tx.db.Now())}},
 		{`UPDATE events SET status = 'missed', next_attempt_at = NULL
 			WHERE subscription_id IN (SELECT x.id FROM ` + tx.kind.ids() + `) AND status = 'pending' AND lease_token = ''`, []any{list}},
 		{`UPDATE subscription_state SET head_seq = NULL
@@ -95,6 +101,31 @@ func (tx *Tx) pauseAll(ctx context.Context, ids []string) error {
 	} {
 		if _, err := tx.exec(ctx, step.query, step.args...); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// refuseDisabled makes the fault of every creation whose account is disabled.
+// The others cannot become so before the transaction ends.
+func (tx *Tx) refuseDisabled(ctx context.Context, list []*creation) error {
+	ids := make([]string, len(list))
+	for i, c := range list {
+		ids[i] = c.Account
+	}
+	var rows []struct {
+		ID         string `db:"id"`
+		DisabledAt Time   `db:"disabled_at"`
+	}
+	err := tx.sel(ctx, &rows, `SELECT id, disabled_at FROM accounts WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`+tx.kind.forKeyShare(), idList(ids))
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		for _, c := range list {
+			if c.Account == r.ID && !r.DisabledAt.Std().IsZero() {
+				c.fault = errDisabled()
+			}
 		}
 	}
 	return nil

@@ -53,3 +53,8 @@ func (db *DB) Rekey(keys ...string) error {
 
 // ReencryptBatch is how many secrets are sealed anew in one transaction.
 const ReencryptBatch = reencryptBatch
+
+// Fold folds the ledger of an account.
+func (db *DB) Fold(ctx context.Context, account string) error {
+	return db.tx(ctx, "fold", func(tx *Tx) error { return tx.fold(ctx, []string{account}) })
+}

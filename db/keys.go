@@ -99,7 +99,7 @@ func (db *DB) CreateKey(ctx context.Context, by Actor, accountName, plan, keyID,
 func (db *DB) AddKey(ctx context.Context, by Actor, keyID, hash string, limit int) (key APIKey, err error) {
 	err = db.tx(ctx, "create key", func(tx *Tx) error {
 		var locked string // so that two at once see each other
-		if err := tx.get(ctx, &locked, `SELECT id FROM accounts WHERE id = $1`+tx.kind.forUpdate(), by.Account); err != nil {
+		if err := tx.get(ctx, &locked, `SELECT id FROM accounts WHERE id = $1`+tx.kind.forNoKeyUpdate(), by.Account); err != nil {
 			return err
 		}
 		now := db.Now()
