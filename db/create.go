@@ -84,10 +84,10 @@ func (db *DB) create(ctx context.Context, list []*creation, wait bool) error {
 		for _, c := range list {
 			c.flight, c.stands, c.fault, c.row, c.state = nil, "", nil, nil, nil
 		}
-		if err := tx.lockForCreate(ctx, list, wait); err != nil {
+		if err := tx.refuseDisabled(ctx, list); err != nil {
 			return err
 		}
-		if err := tx.refuseDisabled(ctx, list); err != nil {
+		if err := tx.lockForCreate(ctx, list, wait); err != nil {
 			return err
 		}
 		list := slices.DeleteFunc(slices.Clone(list), func(c *creation) bool { return c.flight == nil || c.refused() })
