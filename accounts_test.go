@@ -235,6 +235,24 @@ func TestUsageOfAMonth(t *testing.T) {
 	})
 }
 
+// TestDisabledDemo: dev says what to do when its own account is disabled.
+func TestDisabledDemo(t *testing.T) {
+	m := embeddedMode(t)
+	p := startBinary(t, []string{m.command}, m.env)
+	p.Signal(syscall.SIGTERM)
+	p.Wait()
+	if _, errs, code := runCommand(t, []string{"accounts", "disable", "demo"}, m.env); code != 0 {
+		t.Fatal(errs)
+	}
+	if _, errs, code := runCommand(t, []string{"dev"}, m.env); code != exitFailed || !strings.Contains(errs, "flightwire accounts enable demo") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if _, errs, code := runCommand(t, []string{"accounts", "enable", "demo"}, m.env); code != 0 {
+		t.Fatal(errs)
+	}
+	startBinary(t, []string{m.command}, m.env)
+}
+
 // verifier is a customer's endpoint that knows the secrets of its subscriptions.
 type verifier struct {
 	*httptest.Server

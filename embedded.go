@@ -164,6 +164,8 @@ func (m *demo) openKey(ctx context.Context, keys *access.Keys, guard *access.Gua
 	case "":
 		m.account = who.Account
 		return nil
+	case flight.CodeAccountDisabled:
+		return errors.New("its account is disabled; take it into use again with: flightwire accounts enable demo")
 	case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey: // none yet, or it was revoked
 	default:
 		return err
