@@ -41,16 +41,16 @@ fmt-check:
 	@files=$$(find . -name node_modules -prune -o -name '*.go' -exec gofmt -l {} +) && [ -z "$$files" ] || \
 		{ echo "not formatted, run gofmt -w on: $$files" >&2; exit 1; }
 
-test: ## all tests with the race detector, on both modes; starts the servers that it needs
+test: ## all tests with the race detector, on both modes; starts the servers and fetches the clients that it needs
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || \
 		{ echo "make test: the race detector needs a C compiler: install gcc (or run make test-quick)" >&2; exit 2; }
 	@assets/make --if-possible
-	@test/with-servers go test -race -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+	@test/with-clients test/with-servers go test -race -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 test-quick: ## the half of the tests that needs no servers
-	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u DATABASE_URL -u REDIS_URL \
+	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u TEST_CLIENTS -u DATABASE_URL -u REDIS_URL \
 		go test -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS); rc=$$?; \
-		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL and Redis)"; exit $$rc
+		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL, Redis and the generated client)"; exit $$rc
 
 fuzz: ## every fuzz target for FUZZTIME, one after the other
 	@test/fuzz $(FUZZTIME) $(PKGS)

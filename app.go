@@ -94,8 +94,8 @@ func run(ctx context.Context, c Config) (err error) {
 			LegacyPrefix: c.LegacyPrefix, CacheTTL: c.CacheTTL, Process: processID(), BaseURL: base, Plans: c.Plans, Live: guard, Keys: keys,
 		})
 		open.add(background(resolver.Run))
-		routes.Handle("/graphql", graph.NewHandler(resolver, graph.HandlerConfig{Auth: guard, Context: server.streams.ctx}))
-		routes.Handle("/", rest.New(rest.Config{Resolver: resolver, Guard: guard}))
+		routes.Handle("/graphql", c.CORS.Wrap(graph.NewHandler(resolver, graph.HandlerConfig{Auth: guard, Context: server.streams.ctx})))
+		routes.Handle("/", c.CORS.Wrap(rest.New(rest.Config{Resolver: resolver, Guard: guard, BaseURL: base, LegacyPrefix: c.LegacyPrefix})))
 		if !c.Serve {
 			demo, err := openDemo(ctx, c, database, client, guard)
 			if err != nil {
@@ -108,7 +108,7 @@ func run(ctx context.Context, c Config) (err error) {
 			}
 		}
 	} else {
-		routes.HandleFunc("/", noAPI)
+		routes.Handle("/", noAPI)
 	}
 	if c.Role != roleAPI {
 		sender := webhook.NewSender(webhook.Config{Timeout: c.DeliveryTimeout, AllowPrivate: *c.AllowPrivateWebhooks, LegacyPrefix: c.LegacyPrefix})

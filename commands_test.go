@@ -89,6 +89,8 @@ func TestBadInput(t *testing.T) {
 		{"no time to answer", "dev", "FLIGHTWIRE_DELIVERY_TIMEOUT=0s", "FLIGHTWIRE_DELIVERY_TIMEOUT"},
 		{"private webhooks perhaps", "dev", "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS=perhaps", "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS"},
 		{"legacy prefix", "dev", "FLIGHTWIRE_LEGACY_PREFIX=a:b", "FLIGHTWIRE_LEGACY_PREFIX"},
+		{"origin with a path", "dev", "FLIGHTWIRE_CORS_ORIGINS=https://a.example/", "FLIGHTWIRE_CORS_ORIGINS"},
+		{"all origins and one", "dev --cors-origins *,https://a.example", "", "FLIGHTWIRE_CORS_ORIGINS"},
 		{"log level", "dev --log-level loud", "", "FLIGHTWIRE_LOG_LEVEL"},
 		{"short secret key", "dev", "FLIGHTWIRE_SECRET_KEY=aHVzaA==", "FLIGHTWIRE_SECRET_KEY"},
 		{"second secret key", "dev", "FLIGHTWIRE_SECRET_KEY=" + secret + ",hush", "key 2"},
@@ -151,7 +153,7 @@ func TestHelp(t *testing.T) {
 		"FLIGHTWIRE_ADDR", "FLIGHTWIRE_BASE_URL", "FLIGHTWIRE_DATA_DIR", "DATABASE_URL", "REDIS_URL", "FLIGHTWIRE_UPSTREAM",
 		"CIRIUM_BASE_URL", "CIRIUM_APP_ID", "CIRIUM_APP_KEY", "FLIGHTWIRE_POLL_EVERY", "FLIGHTWIRE_CACHE_TTL", "FLIGHTWIRE_RETRY_BASE",
 		"FLIGHTWIRE_DELIVERY_TIMEOUT", "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS", "FLIGHTWIRE_LEGACY_PREFIX", "FLIGHTWIRE_SECRET_KEY", "FLIGHTWIRE_MIGRATE",
-		"FLIGHTWIRE_SPEED", "FLIGHTWIRE_START", "FLIGHTWIRE_REPLAY_FILE", "FLIGHTWIRE_ROLE", "FLIGHTWIRE_LOG_LEVEL",
+		"FLIGHTWIRE_SPEED", "FLIGHTWIRE_START", "FLIGHTWIRE_REPLAY_FILE", "FLIGHTWIRE_ROLE", "FLIGHTWIRE_LOG_LEVEL", "FLIGHTWIRE_CORS_ORIGINS",
 	} {
 		if !strings.Contains(out.String(), "$"+name) {
 			t.Errorf("serve --help does not name %s", name)

@@ -17,8 +17,8 @@ import (
 	"github.com/flightwire/flightwire/flight"
 )
 
-// owned is an endpoint with real keys, and two accounts.
-type owned struct {
+// office is an endpoint with real keys, and two accounts.
+type office struct {
 	*rig
 	redis        redis.UniversalClient
 	guard        *access.Guard
@@ -29,9 +29,9 @@ type owned struct {
 	key          access.IssuedKey // of token's account
 }
 
-func eachOwned(t *testing.T, plan string, f func(o *owned)) {
+func eachOffice(t *testing.T, plan string, f func(o *office)) {
 	dbtest.EachMode(t, func(t *testing.T, m dbtest.Mode) {
-		o := &owned{redis: m.Redis, keys: access.NewKeys(m.DB, m.Redis), accounts: access.NewAccounts(m.DB, m.Redis)}
+		o := &office{redis: m.Redis, keys: access.NewKeys(m.DB, m.Redis), accounts: access.NewAccounts(m.DB, m.Redis)}
 		o.guard = access.New(access.Config{DB: m.DB, Redis: m.Redis, Grace: time.Minute, Alone: m.Name == "sqlite"})
 		t.Cleanup(o.guard.Close)
 		o.rig = newRig(t, m, func(c *ResolverConfig) { c.Keys, c.Live = o.keys, o.guard })
@@ -50,7 +50,7 @@ func eachOwned(t *testing.T, plan string, f func(o *owned)) {
 }
 
 // ask sends an operation with a key or a token.
-func (o *owned) ask(key, query string, header ...string) *reply {
+func (o *office) ask(key, query string, header ...string) *reply {
 	o.t.Helper()
 	return post(o.t, o.server.URL, query, nil, append([]string{"X-Api-Key", key}, header...)...)
 }
@@ -68,7 +68,7 @@ func (r *reply) get(path ...string) any {
 // An account makes, rotates and revokes its keys with its token, and reads what
 // they have used and what was done.
 func TestAccount(t *testing.T) {
-	eachOwned(t, "free", func(o *owned) {
+	eachOffice(t, "free", func(o *office) {
 		made := o.ask(o.token.Token, `mutation { createKey { id key createdAt } }`, "X-Request-Id", "req-7")
 		id, key := fmt.Sprint(made.get("createKey", "id")), fmt.Sprint(made.get("createKey", "key"))
 		if made.status != 200 || !strings.HasPrefix(key, "fw_"+id+"_") || made.header.Get("X-RateLimit-Remaining-Minute") != "9" {
@@ -159,7 +159,7 @@ func TestAccount(t *testing.T) {
 
 // Each kind of credential is good for its own fields only.
 func TestWrongKindOfCredential(t *testing.T) {
-	eachOwned(t, "unlimited", func(o *owned) {
+	eachOffice(t, "unlimited", func(o *office) {
 		leg := `{carrier: "AA", flightNumber: "100", date: "` + today + `"`
 		for _, query := range []string{
 			`{ flight(leg: ` + leg + `}) { flightKey } }`, `{ subscription(id: "sub_1") { id } }`, `{ subscriptions { count } }`,
@@ -209,7 +209,7 @@ func TestWrongKindOfCredential(t *testing.T) {
 
 // Another account's key is answered as one that does not exist, to the byte.
 func TestAnotherAccountsKey(t *testing.T) {
-	eachOwned(t, "unlimited", func(o *owned) {
+	eachOffice(t, "unlimited", func(o *office) {
 		const absent = "aaaaaaaaaaaaaaaa"
 		for _, field := range []string{"rotateKey", "revokeKey"} {
 			ask := func(id string) string {
@@ -234,7 +234,7 @@ func TestAnotherAccountsKey(t *testing.T) {
 
 // A disabled account is told so, and only who has its secret.
 func TestDisabledOverGraphQL(t *testing.T) {
-	eachOwned(t, "unlimited", func(o *owned) {
+	eachOffice(t, "unlimited", func(o *office) {
 		if _, err := o.accounts.Disable(t.Context(), "Acme"); err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestDisabledOverGraphQL(t *testing.T) {
 
 // What a key has opened ends within seconds when the key is refused.
 func TestRefusedKeyEndsStreams(t *testing.T) {
-	eachOwned(t, "unlimited", func(o *owned) {
+	eachOffice(t, "unlimited", func(o *office) {
 		other, err := o.keys.Create(t.Context(), "Bcme", "")
 		if err != nil {
 			t.Fatal(err)
@@ -306,7 +306,7 @@ func TestRefusedKeyEndsStreams(t *testing.T) {
 
 // A socket that stays open goes by the plan of now.
 func TestPlanChangeReachesSockets(t *testing.T) {
-	eachOwned(t, "unlimited", func(o *owned) {
+	eachOffice(t, "unlimited", func(o *office) {
 		c := dial(t, o.server, "X-Api-Key", o.key.Key)
 		c.send(`{"type":"connection_init"}`)
 		c.want("", "connection_ack", "")

@@ -67,6 +67,9 @@ func or[T comparable](v, instead T) T {
 	return v
 }
 
+// methods are those of the endpoint.
+const methods = "GET, OPTIONS, POST"
+
 // handler is the GraphQL endpoint.
 type handler struct {
 	HandlerConfig
@@ -158,6 +161,11 @@ func (oneStream) MutateOperationContext(_ context.Context, op *graphql.Operation
 // is read for a key that was not let in lately without asking first; for the
 // others the charge, which checks the key as well, is the only question.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodOptions { // it tells nothing, so it needs no key
+		w.Header().Set("Allow", methods)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	ctx := graphql.StartOperationTrace(r.Context())
 	upgrade := isWebsocket(r)
 	if _, known := access.From(ctx); !known {
