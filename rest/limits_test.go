@@ -148,3 +148,12 @@ func TestWhoIsCounted(t *testing.T) {
 		}
 	})
 }
+
+// The interface says which version it is.
+func TestVersion(t *testing.T) {
+	var document struct{ Info struct{ Version string } }
+	newRig(t, sqlite(t)).do(t, request{path: "/v1/openapi.json", key: "-"}).decode(t, &document)
+	if document.Info.Version != "1.0" {
+		t.Errorf("version %q", document.Info.Version)
+	}
+}

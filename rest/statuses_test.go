@@ -3,7 +3,6 @@ package rest_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -188,7 +187,7 @@ func TestStatusesOfEveryRoute(t *testing.T) {
 		"503 quota_unavailable": &flight.Error{Code: flight.CodeQuotaUnavailable, Message: "Nobody counts.", RetryAfter: time.Second},
 		"500 internal":          errors.New("disk full"),
 	} {
-		h := rest.New(rest.Config{Resolver: r.resolver, Guard: refusal{err}, Flags: newAtlas(t), Logger: slog.New(slog.DiscardHandler)})
+		h := r.serve(t, refusal{err})
 		for _, route := range rest.Routes() {
 			method, path, _ := strings.Cut(route, " ")
 			w := httptest.NewRecorder()
