@@ -115,7 +115,7 @@ const acceptTimeout = 10 * time.Second
 func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim) (answer, error) {
 	askedAt := in.DB.Now()
 	a := answer{Answer: db.Answer{
-		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.schedule(), Poll: claim,
+		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.Schedule(), Poll: claim,
 	}}
 	legs, err := in.legs(ctx, key, a.Now)
 	missing := flight.CodeOf(err) == flight.CodeFlightNotFound
@@ -171,7 +171,8 @@ func (in *Intake) wakeDelivery(ctx context.Context) {
 	}
 }
 
-func (in *Intake) schedule() flight.Schedule {
+// Schedule plans the next poll of a leg, each time with another jitter.
+func (in *Intake) Schedule() flight.Schedule {
 	return flight.Schedule{Fixed: in.PollEvery, Floor: in.Source.Floor(), Jitter: rand.Float64()}
 }
 
@@ -211,7 +212,7 @@ func (in *Intake) failed(ctx context.Context, claim db.PollClaim, err error) err
 	if e, ok := errors.AsType[*flight.Error](err); ok {
 		retryAfter = e.RetryAfter
 	}
-	events, err := in.DB.FailPoll(ctx, claim, in.World(), in.schedule(), retryAfter)
+	events, err := in.DB.FailPoll(ctx, claim, in.World(), in.Schedule(), retryAfter)
 	if events {
 		in.wakeDelivery(ctx)
 	}
