@@ -81,7 +81,7 @@ func run(ctx context.Context, c Config) (err error) {
 	}
 	every := pollEvery(c, clock)
 	tasks := jobs.NewClient(client)
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Source: source, Clock: clock, PollEvery: every, Step: c.step})
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Source: source, Clock: clock, PollEvery: every, Hold: c.Hold, Step: c.step})
 
 	routes, greeted := http.NewServeMux(), func() {}
 	if c.Role != roleWorker {

@@ -29,6 +29,7 @@ type flightRow struct {
 	AskedAt          Time   `db:"asked_at"`
 	FetchedAt        Time   `db:"fetched_at"`
 	CatchUp          bool   `db:"catch_up"`
+	Held             string `db:"held"` // JSON of the values that the standing snapshot holds; "" for none
 	NextPollAt       Time   `db:"next_poll_at"`
 	PollReason       string `db:"poll_reason"`
 	PollToken        string `db:"poll_token"`
@@ -39,7 +40,7 @@ type flightRow struct {
 }
 
 const flightColumns = `id, leg, flight_key, carrier, number, date, resolved, origin, destination,
-	provider, provider_flight_id, version, asked_at, fetched_at, catch_up,
+	provider, provider_flight_id, version, asked_at, fetched_at, catch_up, held,
 	next_poll_at, poll_reason, poll_token, poll_lease_until, poll_failures, last_polled_at, created_at`
 
 func (f *flightRow) key() flight.Key {

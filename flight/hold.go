@@ -57,23 +57,6 @@ func Hold(prev *Snapshot, held []Held, raw *Snapshot, now Time, window time.Dura
 	return effective, holds
 }
 
-// Restore returns what counted when raw was accepted with these values held.
-func Restore(raw *Snapshot, holds []Held) *Snapshot {
-	if len(holds) == 0 {
-		return raw
-	}
-	effective := *raw
-	for _, h := range holds {
-		for i := range holdable {
-			if f := &holdable[i]; f.path == h.Path {
-				f.put(&effective, h)
-			}
-		}
-	}
-	effective.Complete()
-	return &effective
-}
-
 // holdField is a value that may be held: a word, or an estimate.
 type holdField struct {
 	path    string
