@@ -269,16 +269,21 @@ func (d *door) insertUpdate(ctx context.Context, f *flightRow, s step, changes [
 	if s.prev != nil {
 		previous = world(s.prev.FetchedAt)
 	}
-	raw := ""
+	base, baseText, err := d.base(ctx, f.ID, f.Version)
+	if err != nil {
+		return err
+	}
+	text := s.next.Encode()
+	var raw []byte
 	if len(s.held) > 0 {
-		raw = string(s.raw.Encode())
+		raw = pack(text, s.raw.Encode())
 	}
 	if changes == nil {
 		changes = []flight.Change{}
 	}
-	_, err := d.exec(ctx, `INSERT INTO updates (flight_id, version, snapshot, raw, changes, previous_fetched_at, source, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		f.ID, f.Version, string(s.next.Encode()), raw, jsonText(changes), previous, d.Source, At(d.wall))
+	_, err = d.exec(ctx, `INSERT INTO updates (flight_id, version, snapshot, base, packed, packed_raw, changes, previous_fetched_at, source, created_at)
+		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, $9)`,
+		f.ID, f.Version, base, pack(baseText, text), raw, jsonText(changes), previous, d.Source, At(d.wall))
 	d.fresh[snapshotKey{f.ID, f.Version}] = s.next
 	return err
 }

@@ -146,12 +146,16 @@ func (db *DB) snapshot(ctx context.Context, q queries, flightID string, version 
 	if s, ok := db.snapshots.c.GetIfPresent(key); ok {
 		return s, nil
 	}
-	var text string
-	err := q.get(ctx, &text, `SELECT snapshot FROM updates WHERE flight_id = $1 AND version = $2`, flightID, version)
+	var row packedText
+	err := q.get(ctx, &row, `SELECT `+packedColumns+` FROM `+packedFrom+` WHERE u.flight_id = $1 AND u.version = $2`, flightID, version)
 	if err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
 	}
-	s, err := flight.DecodeSnapshot([]byte(text))
+	text, err := row.text()
+	if err != nil {
+		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
+	}
+	s, err := flight.DecodeSnapshot(text)
 	if err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
 	}
