@@ -3,8 +3,9 @@ PKGS ?= ./...
 ARGS ?=
 TIMEOUT ?= 20m
 BENCHTIME ?= 1s
+FUZZTIME ?= 10m
 
-.PHONY: help run build assets generate check lint fmt-check test test-quick bench replay-day
+.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench replay-day
 .NOTPARALLEL:
 
 help: ## this list
@@ -50,6 +51,9 @@ test-quick: ## the half of the tests that needs no servers
 	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u DATABASE_URL -u REDIS_URL \
 		go test -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS); rc=$$?; \
 		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL and Redis)"; exit $$rc
+
+fuzz: ## every fuzz target for FUZZTIME, one after the other
+	@test/fuzz $(FUZZTIME) $(PKGS)
 
 bench: ## the figures of docs/performance.md; PostgreSQL flushes to disk as in production
 	@TEST_PG_DURABLE=1 test/with-servers sh -c "\

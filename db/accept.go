@@ -326,6 +326,9 @@ func (d *door) saveFlight(ctx context.Context, f *flightRow) error {
 		f.ID, f.Leg, f.Origin, f.Destination, f.Provider, f.ProviderFlightID,
 		f.Version, f.AskedAt, f.FetchedAt, f.CatchUp,
 		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures, At(d.wall), f.LastPolledAt, f.Held)
+	if isUnique(err) { // the leg's new route got a row while the lock was waited for: it is seen now
+		return errMoved
+	}
 	return err
 }
 

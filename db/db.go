@@ -42,6 +42,7 @@ type DB struct {
 	offset       atomic.Int64 // database clock minus ours, nanoseconds
 	seal         *sealer
 	snapshots    *snapshotCache
+	creates      creates
 	beforeCommit func(string)
 	unlock       func() error // gives the SQLite file back
 }

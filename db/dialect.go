@@ -36,6 +36,15 @@ func (d dialect) forUpdate() string {
 	return ""
 }
 
+// forNoKeyUpdate is forUpdate, but lets those pass who only see to it that the
+// row is there: foreign keys do.
+func (d dialect) forNoKeyUpdate() string {
+	if d == postgresKind {
+		return " FOR NO KEY UPDATE"
+	}
+	return ""
+}
+
 // skipLocked is forUpdate for claims: rows that another process holds are left
 // to it. of names the table to lock in a join.
 func (d dialect) skipLocked(of string) string {
@@ -43,6 +52,15 @@ func (d dialect) skipLocked(of string) string {
 		return " FOR UPDATE OF " + of + " SKIP LOCKED"
 	}
 	return ""
+}
+
+// writers is how many transactions that creates share run at a time. SQLite's
+// are alone; with PostgreSQL one gathers and works while the other is flushed.
+func (d dialect) writers() int {
+	if d == postgresKind {
+		return 2
+	}
+	return 1
 }
 
 // rows is a FROM item named x that reads the JSON array in parameter $1, one

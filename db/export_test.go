@@ -43,3 +43,8 @@ var Again = errMoved
 func (db *DB) InTx(ctx context.Context, op string, fn func() error) error {
 	return db.tx(ctx, op, func(*Tx) error { return fn() })
 }
+
+// Fold folds the ledger of an account.
+func (db *DB) Fold(ctx context.Context, account string) error {
+	return db.tx(ctx, "fold", func(tx *Tx) error { return tx.fold(ctx, []string{account}) })
+}

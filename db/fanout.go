@@ -118,12 +118,8 @@ func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
 			completed = append(completed, s.ID)
 		}
 	}
-	if len(completed) > 0 {
-		_, err := d.exec(ctx, `UPDATE subscriptions SET status = 'completed', status_reason = $2, updated_at = $3
-			WHERE id IN (SELECT x.id FROM `+d.kind.ids()+`)`, idList(completed), n.reason, At(d.wall))
-		if err != nil {
-			return err
-		}
+	if err := d.changeStatus(ctx, completed, flight.SubscriptionCompleted, n.reason); err != nil {
+		return err
 	}
 	f.CatchUp = false
 	d.events = d.events || out.waiting
@@ -296,18 +292,23 @@ func body(envelope string, s *flight.Snapshot) []byte {
 
 // write stores the collected events and states.
 func (o *outbox) write(ctx context.Context) error {
-	if len(o.rows) > 0 {
-		_, err := o.tx.exec(ctx, `INSERT INTO events (id, subscription_id, seq, type, flight_key, flight_id, version, envelope,
-				status, attempts, interruptions, next_attempt_at, lease_token, created_at)
-			SELECT x.id, x.subscription_id, x.seq, x.type, x.flight_key, x.flight_id, x.version, x.envelope,
-				x.status, 0, 0, x.next_attempt_at, '', $2
-			FROM `+o.tx.kind.rows("id text", "subscription_id text", "seq bigint", "type text", "flight_key text", "flight_id text",
-			"version bigint", "envelope text", "status text", "next_attempt_at timestamptz"), jsonText(o.rows), At(o.now))
-		if err != nil {
-			return err
-		}
+	if err := o.writeEvents(ctx); err != nil {
+		return err
 	}
 	return o.tx.writeStates(ctx, o.states)
+}
+
+func (o *outbox) writeEvents(ctx context.Context) error {
+	if len(o.rows) == 0 {
+		return nil
+	}
+	_, err := o.tx.exec(ctx, `INSERT INTO events (id, subscription_id, seq, type, flight_key, flight_id, version, envelope,
+			status, attempts, interruptions, next_attempt_at, lease_token, created_at)
+		SELECT x.id, x.subscription_id, x.seq, x.type, x.flight_key, x.flight_id, x.version, x.envelope,
+			x.status, 0, 0, x.next_attempt_at, '', $2
+		FROM `+o.tx.kind.rows("id text", "subscription_id text", "seq bigint", "type text", "flight_key text", "flight_id text",
+		"version bigint", "envelope text", "status text", "next_attempt_at timestamptz"), jsonText(o.rows), At(o.now))
+	return err
 }
 
 // writeStates writes back the states that this transaction has locked.
@@ -364,8 +365,7 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 			out.add(sub, event{kind: flight.EventActivated, flight: to, next: s})
 		}
 	}
-	if _, err := d.exec(ctx, `UPDATE subscriptions SET status = 'active', updated_at = $2
-		WHERE id IN (SELECT x.id FROM `+d.kind.ids()+`)`, idList(ids), At(d.wall)); err != nil {
+	if err := d.changeStatus(ctx, ids, flight.SubscriptionActive, ""); err != nil {
 		return err
 	}
 	if _, err := d.exec(ctx, `UPDATE subscriptions SET flight_id = $2, carrier = $3, number = $4, date = $5 WHERE flight_id = $1`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"github.com/flightwire/flightwire/flight"
 )
@@ -58,31 +59,62 @@ func (db *DB) sameRequest(row idempotencyRow, k Idempotency) error {
 	return err
 }
 
-// takeKey takes an idempotency key for a subscription that is being made, and
-// returns "". Where it is taken, it returns the id of the subscription that
-// stands for it instead; of two creates at once the later one waits here.
-func (tx *Tx) takeKey(ctx context.Context, id string, k Idempotency) (made string, err error) {
+// newKeyRow is an element of the JSON array that becomes rows of idempotency_keys.
+type newKeyRow struct {
+	APIKey         string `json:"api_key_id"`
+	Key            string `json:"idempotency_key"`
+	SubscriptionID string `json:"subscription_id"`
+	Request        string `json:"request"` // sealed
+}
+
+// takeKeys takes the idempotency keys of subscriptions that are being made, no
+// two of them alike. Where one is taken, the subscription that stands for it is
+// noted; of two creates at once the later one waits here.
+func (tx *Tx) takeKeys(ctx context.Context, list []*creation) error {
 	now := tx.db.Now()
 	over := At(now.Add(-flight.IdempotencyWindow))
-	n, err := tx.exec(ctx, `INSERT INTO idempotency_keys (api_key_id, idempotency_key, subscription_id, request, created_at)
-		VALUES ($1, $2, $3, $4, $5)
+	var rows []newKeyRow
+	for _, c := range list {
+		if k := c.Idempotency; k.Key != "" {
+			rows = append(rows, newKeyRow{k.APIKey, k.Key, c.id, tx.db.seal.Seal(c.id, k.Request)})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	var taken []string
+	err := tx.sel(ctx, &taken, `INSERT INTO idempotency_keys (api_key_id, idempotency_key, subscription_id, request, created_at)
+		SELECT x.api_key_id, x.idempotency_key, x.subscription_id, x.request, $2
+		FROM `+tx.kind.rows("api_key_id text", "idempotency_key text", "subscription_id text", "request text")+`
+		WHERE true ORDER BY x.api_key_id, x.idempotency_key
 		ON CONFLICT (api_key_id, idempotency_key) DO UPDATE
 			SET subscription_id = excluded.subscription_id, request = excluded.request, created_at = excluded.created_at
-			WHERE idempotency_keys.created_at <= $6`,
-		k.APIKey, k.Key, id, tx.db.seal.Seal(id, k.Request), At(now), over)
+			WHERE idempotency_keys.created_at <= $3
+		RETURNING subscription_id`, jsonText(rows), At(now), over)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if n == 0 {
-		var row idempotencyRow
-		err := tx.get(ctx, &row, selectIdempotency, k.APIKey, k.Key, over)
-		if err == nil {
-			err = tx.db.sameRequest(row, k)
+	for _, c := range list {
+		if c.Idempotency.Key == "" || slices.Contains(taken, c.id) {
+			continue
 		}
-		return row.SubscriptionID, err
+		if err := tx.standFor(ctx, c, over); err != nil {
+			return err
+		}
 	}
 	_, err = tx.exec(ctx, `DELETE FROM idempotency_keys WHERE (api_key_id, idempotency_key) IN (
 		SELECT api_key_id, idempotency_key FROM idempotency_keys WHERE created_at <= $1
-		ORDER BY created_at LIMIT $2`+tx.kind.skipLocked("idempotency_keys")+`)`, over, purged)
-	return "", err
+		ORDER BY created_at LIMIT $2`+tx.kind.skipLocked("idempotency_keys")+`)`, over, purged*len(rows))
+	return err
+}
+
+// standFor notes the subscription that a key which is taken stands for, or why
+// it does not stand for this one.
+func (tx *Tx) standFor(ctx context.Context, c *creation, over Time) error {
+	var row idempotencyRow
+	if err := tx.get(ctx, &row, selectIdempotency, c.Idempotency.APIKey, c.Idempotency.Key, over); err != nil {
+		return err
+	}
+	c.stands, c.fault = row.SubscriptionID, tx.db.sameRequest(row, c.Idempotency)
+	return nil
 }

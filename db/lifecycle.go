@@ -53,6 +53,9 @@ func (db *DB) DeleteSubscription(ctx context.Context, account, id string) error 
 		if _, err := tx.exec(ctx, `DELETE FROM subscriptions WHERE id = $1`, id); err != nil {
 			return err
 		}
+		if err := tx.count(ctx, []tally{{Account: account, Status: s.Status, N: -1}}); err != nil {
+			return err
+		}
 		return tx.stopPolling(ctx, s.flight.ID)
 	})
 }
@@ -69,7 +72,7 @@ func (db *DB) PauseSubscription(ctx context.Context, account, id string) (*fligh
 		if err != nil || !changed {
 			return err
 		}
-		if err := tx.setStatus(ctx, id, next, ""); err != nil {
+		if err := tx.changeStatus(ctx, []string{id}, next, ""); err != nil {
 			return err
 		}
 		if err := tx.missWaiting(ctx, s.state); err != nil {
@@ -84,12 +87,6 @@ func (db *DB) PauseSubscription(ctx context.Context, account, id string) (*fligh
 		return nil, err
 	}
 	return db.Subscription(ctx, account, id)
-}
-
-func (tx *Tx) setStatus(ctx context.Context, id string, status flight.Status, reason string) error {
-	_, err := tx.exec(ctx, `UPDATE subscriptions SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1`,
-		id, status, reason, At(tx.db.Now()))
-	return err
 }
 
 // missWaiting marks what a subscription still waits to be sent as missed. An
@@ -129,7 +126,7 @@ func (db *DB) ResumeSubscription(ctx context.Context, account, id string, now fl
 		}
 		s.Status = next
 		s.state.FailureStreak = 0
-		if err := tx.setStatus(ctx, id, next, ""); err != nil {
+		if err := tx.changeStatus(ctx, []string{id}, next, ""); err != nil {
 			return err
 		}
 		out := outbox{tx: tx, now: db.Now()}

@@ -283,7 +283,7 @@ func (r *recorder) suspend(ctx context.Context) error {
 		}
 		s.Status = next
 		reason := fmt.Sprintf("%d deliveries in a row failed.", s.state.FailureStreak)
-		if err := r.setStatus(ctx, s.ID, next, reason); err != nil {
+		if err := r.changeStatus(ctx, []string{s.ID}, next, reason); err != nil {
 			return err
 		}
 		if err := r.missWaiting(ctx, s.state); err != nil {

@@ -38,5 +38,8 @@ var rules = []struct{ name, broken string }{
 		(SELECT 1 FROM updates u WHERE u.flight_id = e.flight_id AND u.version = e.version)`},
 	{"a subscription is no watched flight", `SELECT s.id FROM subscriptions s WHERE NOT EXISTS
 		(SELECT 1 FROM watched_flights w WHERE w.subscription_id = s.id AND w.account_id = s.account_id)`},
+	{"the ledger does not count the subscriptions", `SELECT account_id FROM (
+			SELECT account_id, status, 1 AS n FROM subscriptions UNION ALL SELECT account_id, status, -n FROM subscription_counts) d
+		GROUP BY account_id, status HAVING sum(n) <> 0`},
 	{"a resolved flight has no snapshot", `SELECT id FROM flights WHERE resolved AND (version = 0 OR asked_at IS NULL)`},
 }

@@ -150,9 +150,11 @@ func TestTestEventInEveryState(t *testing.T) {
 		states[flight.SubscriptionPending] = r.pending(func(n *db.NewSubscription) { n.Key = unknown }).ID
 		r.deliver()
 		r.pause(states[flight.SubscriptionPaused])
-		if _, err := r.d.Poke(r.Context(), `UPDATE subscriptions SET status = 'suspended' WHERE id = $1`, states[flight.SubscriptionSuspended]); err != nil {
-			r.Fatal(err)
+		for range flight.FailuresToSuspend {
+			r.test(states[flight.SubscriptionSuspended])
+			r.record(result(r.only(time.Minute), flight.DeliveryFailed))
 		}
+		r.deliver()
 		for status, id := range states {
 			r.testIn(status, id)
 		}

@@ -33,30 +33,31 @@ func (q queries) watched(ctx context.Context, account, month string) (n int, err
 	return n, err
 }
 
-// countWatched counts a subscription that is being made as a watched flight. Where
-// there is a cap, creates of one account wait for each other, on its row.
-// CodeWatchedFlightLimit when the month's are used up.
-func (tx *Tx) countWatched(ctx context.Context, account, id string, limit WatchCap) error {
-	now := tx.db.Now()
-	if limit.Capped {
-		var locked string
-		if err := tx.get(ctx, &locked, `SELECT id FROM accounts WHERE id = $1`+tx.kind.forUpdate(), account); err != nil {
-			return err
-		}
-		now = tx.db.Now() // the wait may have gone on into the next month
-		used, err := tx.watched(ctx, account, monthOf(now))
-		if err != nil {
-			return err
-		}
-		if used >= limit.Limit {
-			resets := monthEnd(now)
-			e := flight.Errorf(flight.CodeWatchedFlightLimit,
-				"The plan allows %d watched flights a month, and this month's are used. Change the plan, or wait until %s. Existing subscriptions keep running.",
-				limit.Limit, resets.Format("2 January 2006"))
-			e.Watched = &flight.WatchedLimit{Limit: limit.Limit, Used: used, ResetsAt: flight.TimeOf(resets)}
-			return e
-		}
+// lockCap has creates of an account whose plan has a cap wait for each other,
+// on its row.
+func (tx *Tx) lockCap(ctx context.Context, account string, limit WatchCap) error {
+	if !limit.Capped {
+		return nil
 	}
-	_, err := tx.exec(ctx, `INSERT INTO watched_flights (month, account_id, subscription_id) VALUES ($1, $2, $3)`, monthOf(now), account, id)
-	return err
+	var locked string
+	return tx.get(ctx, &locked, `SELECT id FROM accounts WHERE id = $1`+tx.kind.forNoKeyUpdate(), account)
+}
+
+// checkCap is CodeWatchedFlightLimit when the month's watched flights are used
+// up. The account is locked where there is a cap.
+func (tx *Tx) checkCap(ctx context.Context, account string, limit WatchCap) error {
+	if !limit.Capped {
+		return nil
+	}
+	now := tx.db.Now()
+	used, err := tx.watched(ctx, account, monthOf(now))
+	if err != nil || used < limit.Limit {
+		return err
+	}
+	resets := monthEnd(now)
+	e := flight.Errorf(flight.CodeWatchedFlightLimit,
+		"The plan allows %d watched flights a month, and this month's are used. Change the plan, or wait until %s. Existing subscriptions keep running.",
+		limit.Limit, resets.Format("2 January 2006"))
+	e.Watched = &flight.WatchedLimit{Limit: limit.Limit, Used: used, ResetsAt: flight.TimeOf(resets)}
+	return e
 }

@@ -85,6 +85,9 @@ func (t *Time) parse(s string) error {
 	if err != nil {
 		return errors.New("a time must be ISO 8601 with an offset or Z")
 	}
+	if y := v.UTC().Year(); y < 0 || y > 9999 { // the offset took it there, and String could not write it
+		return errors.New("a time must be in the years 0 to 9999, UTC")
+	}
 	*t = TimeOf(v)
 	return nil
 }

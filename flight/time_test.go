@@ -59,7 +59,8 @@ func TestTimeReads(t *testing.T) {
 			t.Errorf("GraphQL %s: %v, %v", text, fromGQL, err)
 		}
 	}
-	for _, text := range []string{`"2026-03-10"`, `"2026-03-10T22:00:00"`, `"2026-02-30T22:00:00Z"`, `""`, `"soon"`, `1773180000`, `true`, `{}`} {
+	for _, text := range []string{`"2026-03-10"`, `"2026-03-10T22:00:00"`, `"2026-02-30T22:00:00Z"`, `""`, `"soon"`,
+		`"9999-12-31T23:59:59-00:01"`, `"0000-01-01T00:00:00+00:01"`, `1773180000`, `true`, `{}`} {
 		var got flight.Time
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
 			t.Errorf("JSON %s is read as %v", text, got)
