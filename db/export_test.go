@@ -48,3 +48,15 @@ func (db *DB) InTx(ctx context.Context, op string, fn func() error) error {
 func (db *DB) Fold(ctx context.Context, account string) error {
 	return db.tx(ctx, "fold", func(tx *Tx) error { return tx.fold(ctx, []string{account}) })
 }
+
+// HistoryEnd is historyEnd, for tests.
+var HistoryEnd = historyEnd
+
+// Forget empties the cache of snapshots, as in a process that has just started.
+func (db *DB) Forget() { db.snapshots = newSnapshotCache() }
+
+// Pack and Unpack, for tests.
+var (
+	Pack   = pack
+	Unpack = unpack
+)

@@ -42,7 +42,7 @@ func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease 
 		}
 		// Nobody watches: the viewers have gone, or the last subscription was suspended.
 		var idle []string
-		err = tx.sel(ctx, &idle, `UPDATE flights SET next_poll_at = NULL, poll_reason = ''
+		err = tx.sel(ctx, &idle, `UPDATE flights SET next_poll_at = NULL, poll_reason = '', trimmed = -1
 			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND NOT `+stillWatched("$2")+` RETURNING id`, idList(ids), At(wall))
 		if err != nil {
 			return err
