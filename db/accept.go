@@ -274,16 +274,18 @@ func (d *door) insertUpdate(ctx context.Context, f *flightRow, s step, changes [
 		return err
 	}
 	text := s.next.Encode()
-	var raw []byte
+	var raw, packedChanges []byte
 	if len(s.held) > 0 {
 		raw = pack(text, s.raw.Encode())
 	}
-	if changes == nil {
-		changes = []flight.Change{}
+	plainChanges := "[]"
+	if len(changes) > 0 {
+		plainChanges, packedChanges = "", pack(text, []byte(jsonText(changes)))
 	}
-	_, err = d.exec(ctx, `INSERT INTO updates (flight_id, version, snapshot, base, packed, packed_raw, changes, previous_fetched_at, source, created_at)
-		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, $9)`,
-		f.ID, f.Version, base, pack(baseText, text), raw, jsonText(changes), previous, d.Source, At(d.wall))
+	_, err = d.exec(ctx, `INSERT INTO updates (flight_id, version, snapshot, base, packed, packed_raw, changes, packed_changes,
+			previous_fetched_at, source, created_at)
+		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, $9, $10)`,
+		f.ID, f.Version, base, pack(baseText, text), raw, plainChanges, packedChanges, previous, d.Source, At(d.wall))
 	d.fresh[snapshotKey{f.ID, f.Version}] = s.next
 	return err
 }

@@ -60,3 +60,7 @@ var (
 	Pack   = pack
 	Unpack = unpack
 )
+
+// ClaimStatement is what ClaimPolls runs; its parameters are the world time, the
+// wall time, the limit, the token and the end of the lease.
+func (db *DB) ClaimStatement() string { return db.kind.claimDue() }

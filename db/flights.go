@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -42,10 +41,6 @@ type flightRow struct {
 const flightColumns = `id, leg, flight_key, carrier, number, date, resolved, origin, destination,
 	provider, provider_flight_id, version, asked_at, fetched_at, catch_up, held,
 	next_poll_at, poll_reason, poll_token, poll_lease_until, poll_failures, last_polled_at, created_at`
-
-func (f *flightRow) key() flight.Key {
-	return flight.Key{Carrier: f.Carrier, Number: f.Number, Date: f.Date}
-}
 
 // selector is what a flight that is looked for must match.
 func (f *flightRow) selector() flight.Selector {
@@ -187,14 +182,14 @@ type Update struct {
 }
 
 type updateRow struct {
-	FlightID          string `db:"flight_id"`
-	Version           int64  `db:"version"`
-	Changes           string `db:"changes"`
-	PreviousFetchedAt Time   `db:"previous_fetched_at"`
-	CreatedAt         Time   `db:"created_at"`
+	FlightID string `db:"flight_id"`
+	Version  int64  `db:"version"`
+	packedChanges
+	PreviousFetchedAt Time `db:"previous_fetched_at"`
+	CreatedAt         Time `db:"created_at"`
 }
 
-const updateColumns = `flight_id, version, changes, previous_fetched_at, created_at`
+const updateColumns = `flight_id, version, changes, packed_changes, previous_fetched_at, created_at`
 
 func (db *DB) update(ctx context.Context, r updateRow) (Update, error) {
 	snap, err := db.snapshot(ctx, db.queries, r.FlightID, r.Version)
@@ -205,7 +200,7 @@ func (db *DB) update(ctx context.Context, r updateRow) (Update, error) {
 		FlightID: r.FlightID, Version: r.Version, Snapshot: snap,
 		PreviousFetchedAt: r.PreviousFetchedAt.Flight(), CreatedAt: r.CreatedAt.Std(),
 	}
-	if err := json.Unmarshal([]byte(r.Changes), &u.Changes); err != nil {
+	if u.Changes, err = r.changes(snap.Encode()); err != nil {
 		return Update{}, fmt.Errorf("changes of version %d of %s: %w", r.Version, r.FlightID, err)
 	}
 	return u, nil
@@ -236,7 +231,7 @@ func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error)
 		updateRow
 		FetchedAt Time `db:"fetched_at"`
 	}
-	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.previous_fetched_at, u.created_at, f.fetched_at
+	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.created_at, f.fetched_at
 		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id = $1`, flightID)
 	if err != nil {
 		return Update{}, domainError(ctx, "latest update", err)

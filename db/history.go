@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -47,7 +46,7 @@ func (db *DB) History(ctx context.Context, flightID string, before int64, limit 
 	var rows []knownRow
 	err = db.get(ctx, &total, `SELECT count(*) FROM updates WHERE flight_id = $1`, flightID)
 	if err == nil { // with the next one, which says until when the first was known
-		err = db.sel(ctx, &rows, `SELECT u.version, u.raw, u.packed_raw, u.changes, u.source, `+packedColumns+` FROM `+packedFrom+`
+		err = db.sel(ctx, &rows, `SELECT u.version, u.raw, u.packed_raw, u.changes, u.packed_changes, u.source, `+packedColumns+` FROM `+packedFrom+`
 			WHERE u.flight_id = $1 AND u.version <= coalesce((SELECT min(n.version) FROM updates n WHERE n.flight_id = $1 AND n.version >= $2), $2)
 			ORDER BY u.version DESC LIMIT $3`, flightID, before, limit+1)
 	}
@@ -70,16 +69,19 @@ func (db *DB) History(ctx context.Context, flightID string, before int64, limit 
 
 type knownRow struct {
 	packedText
+	packedChanges
 	Version   int64  `db:"version"`
 	Raw       string `db:"raw"`
 	PackedRaw []byte `db:"packed_raw"`
-	Changes   string `db:"changes"`
 	Source    string `db:"source"`
 }
 
 func (r *knownRow) known() (Known, error) {
 	k := Known{Version: r.Version, Source: r.Source, Held: r.Raw != "" || r.PackedRaw != nil}
 	text, err := r.text()
+	if err == nil {
+		k.Changes, err = r.changes(text)
+	}
 	switch {
 	case err != nil:
 		return k, err
@@ -90,9 +92,6 @@ func (r *knownRow) known() (Known, error) {
 	}
 	if err == nil {
 		k.Said, err = flight.DecodeSnapshot(text)
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(r.Changes), &k.Changes)
 	}
 	return k, err
 }

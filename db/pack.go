@@ -5,10 +5,13 @@ import (
 	"compress/flate"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/flightwire/flightwire/flight"
 )
 
 // keyframes is how many versions of a leg follow each other that are packed
@@ -96,6 +99,23 @@ func (p *packedText) text() ([]byte, error) {
 		}
 	}
 	return unpack(base, p.Packed)
+}
+
+// packedChanges are the changes of an update as its row holds them.
+type packedChanges struct {
+	Changes       string `db:"changes"`
+	PackedChanges []byte `db:"packed_changes"`
+}
+
+// changes returns the changes to a version, whose text is given.
+func (p *packedChanges) changes(text []byte) (changes []flight.Change, err error) {
+	plain := []byte(p.Changes)
+	if p.PackedChanges != nil {
+		if plain, err = unpack(text, p.PackedChanges); err != nil {
+			return nil, err
+		}
+	}
+	return changes, json.Unmarshal(plain, &changes)
 }
 
 // base returns the version with which a new version of a leg is packed, and its

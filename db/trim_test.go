@@ -324,15 +324,15 @@ func (r *rig) grow(legs, versions int) {
 		}
 	}
 	const series = `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
-	poke(series+`INSERT INTO updates (flight_id, version, snapshot, base, packed, changes, source, created_at)
-		SELECT flight_id, i, snapshot, 0, packed, changes, source, created_at FROM updates, n WHERE flight_id = $1`, id, versions)
+	poke(series+`INSERT INTO updates (flight_id, version, snapshot, base, packed, changes, packed_changes, source, created_at)
+		SELECT flight_id, i, snapshot, 0, packed, changes, packed_changes, source, created_at FROM updates, n WHERE flight_id = $1`, id, versions)
 	poke(`UPDATE flights SET version = $2 WHERE id = $1`, id, versions)
 	poke(series+`INSERT INTO flights (id, leg, flight_key, carrier, number, date, resolved, origin, destination, provider, provider_flight_id,
 			version, asked_at, fetched_at, catch_up, poll_reason, poll_token, poll_failures, created_at)
 		SELECT 'f' || i, 'f' || i, 'f' || i, carrier, number, date, resolved, origin, destination, provider, 'f' || i,
 			1, asked_at, fetched_at, catch_up, poll_reason, poll_token, poll_failures, created_at FROM flights, n WHERE id = $1`, id, legs)
-	poke(`INSERT INTO updates (flight_id, version, snapshot, base, packed, changes, source, created_at)
-		SELECT f.id, 1, u.snapshot, 0, u.packed, u.changes, u.source, u.created_at FROM updates u, flights f
+	poke(`INSERT INTO updates (flight_id, version, snapshot, base, packed, changes, packed_changes, source, created_at)
+		SELECT f.id, 1, u.snapshot, 0, u.packed, u.changes, u.packed_changes, u.source, u.created_at FROM updates u, flights f
 		WHERE u.flight_id = $1 AND u.version = 1 AND f.flight_key = f.id`, id)
 }
 
