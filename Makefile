@@ -5,7 +5,7 @@ TIMEOUT ?= 20m
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench replay-day
+.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-watch replay-day
 .NOTPARALLEL:
 
 help: ## this list
@@ -41,16 +41,16 @@ fmt-check:
 	@files=$$(find . -name node_modules -prune -o -name '*.go' -exec gofmt -l {} +) && [ -z "$$files" ] || \
 		{ echo "not formatted, run gofmt -w on: $$files" >&2; exit 1; }
 
-test: ## all tests with the race detector, on both modes; starts the servers that it needs
+test: ## all tests with the race detector, on both modes; starts the servers and fetches the clients that it needs
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || \
 		{ echo "make test: the race detector needs a C compiler: install gcc (or run make test-quick)" >&2; exit 2; }
 	@assets/make --if-possible
-	@test/with-servers go test -race -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+	@test/with-clients test/with-servers go test -race -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 test-quick: ## the half of the tests that needs no servers
-	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u DATABASE_URL -u REDIS_URL \
+	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u TEST_CLIENTS -u DATABASE_URL -u REDIS_URL \
 		go test -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS); rc=$$?; \
-		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL and Redis)"; exit $$rc
+		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL, Redis and the generated client)"; exit $$rc
 
 fuzz: ## every fuzz target for FUZZTIME, one after the other
 	@test/fuzz $(FUZZTIME) $(PKGS)
@@ -59,6 +59,10 @@ bench: ## the figures of docs/performance.md; PostgreSQL flushes to disk as in p
 	@TEST_PG_DURABLE=1 test/with-servers sh -c "\
 		go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $(ARGS) $(PKGS) && \
 		FLIGHTWIRE_BENCH=1 go test -run '^TestBench' -count=1 -v -p 1 -timeout 60m $(ARGS) . ./jobs ./rest"
+
+bench-watch: ## how two real days are watched, in virtual time: calls against delay; draws docs/watch.svg
+	@FLIGHTWIRE_BENCH=1 go test -run '^TestBenchWatch$$' -bench '^BenchmarkPlanDuePolls$$' -count=1 -timeout 30m $(ARGS) ./flight
+	@FLIGHTWIRE_BENCH=1 test/with-servers go test -run '^TestBenchPlanner' -count=1 -v -timeout 30m $(ARGS) ./db
 
 replay-day: ## a whole real day through the running service, on both modes; prints its figures
 	@FLIGHTWIRE_REPLAY_DAY=full test/with-servers go test -run '^TestRealDay$$' -count=1 -v -timeout 60m $(ARGS) .

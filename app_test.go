@@ -92,7 +92,7 @@ func (r *running) inboxEntries() []received {
 func TestFirstSubscription(t *testing.T) {
 	c, key := fastWorld(t.TempDir())
 	r := start(t, c)
-	for _, want := range []string{r.key, r.base + "/v1", r.base + "/graphql", r.base + "/dev/inbox", "/readyz", "C=FI N=76", " D=" + key.Date} {
+	for _, want := range []string{r.key, r.base + "/v1", r.base + "/graphql", r.base + "/dev/inbox", "/readyz", "/v1/docs", "C=FI N=76", " D=" + key.Date} {
 		if !strings.Contains(r.out.String(), want) {
 			t.Errorf("dev did not print %q:\n%s", want, r.out)
 		}
@@ -215,8 +215,18 @@ func TestServeInParts(t *testing.T) {
 			t.Fatal("no completion arrived")
 		}
 	}
-	if status := (client{t, worker.base, c.key}).do("GET", "/v1/subscriptions", nil, nil); status != http.StatusNotFound {
-		t.Errorf("the worker answers /v1 with %d", status)
+	bare := &http.Client{} // the document is of processes that serve it
+	resp, err := bare.Get(worker.base + "/v1/subscriptions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checker().Failure(resp.StatusCode, resp.Header, body); err != nil || resp.StatusCode != http.StatusNotFound {
+		t.Errorf("the worker answers /v1 with %d: %v: %s", resp.StatusCode, err, body)
 	}
 	for _, p := range []*process{api, worker} {
 		if p.get("/metrics") != http.StatusOK || p.get("/healthz") != http.StatusOK {

@@ -53,6 +53,8 @@ type Config struct {
 	AllowPrivateWebhooks *bool         // webhooks to addresses that are not public; nil: in dev only
 	LegacyPrefix         string        // of the second set of event headers; "": none
 
+	CORS access.CORS // origins whose pages may call; zero: none
+
 	Plans      access.Plans   // nil: the built-in ones
 	QuotaGrace *time.Duration // how long keys have a small allowance while Redis does not answer; nil: 5 min
 
@@ -165,6 +167,8 @@ type serving struct {
 	AllowPrivateWebhooks *bool         `negatable:"" env:"FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS" help:"Let webhooks go to loopback and private addresses. Default: true in dev, false in serve."`
 	LegacyPrefix         string        `default:"legacy" env:"FLIGHTWIRE_LEGACY_PREFIX" help:"Event headers are also sent as x-<prefix>-…; empty: they are not."`
 
+	CORSOrigins string `name:"cors-origins" env:"FLIGHTWIRE_CORS_ORIGINS" placeholder:"LIST" help:"Origins whose pages may call /v1 and /graphql from a browser: a comma list such as https://app.example.com, or * for all; unset: none."`
+
 	QuotaGrace time.Duration `default:"5m" env:"FLIGHTWIRE_QUOTA_GRACE" help:"While Redis does not answer: how long each key has a small allowance of requests; 0s: none."`
 
 	LogLevel string `default:"info" env:"FLIGHTWIRE_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error."`
@@ -186,6 +190,10 @@ func (s *serving) config() (Config, error) {
 	}
 	if err := webhook.CheckLegacyPrefix(s.LegacyPrefix); err != nil {
 		return c, usagef("FLIGHTWIRE_LEGACY_PREFIX: %w", err)
+	}
+	var err error
+	if c.CORS, err = access.ParseCORS(s.CORSOrigins); err != nil {
+		return c, usagef("FLIGHTWIRE_CORS_ORIGINS: %w", err)
 	}
 	return c, nil
 }

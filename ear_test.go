@@ -28,6 +28,12 @@ type heard struct {
 	body     []byte
 }
 
+// post is a request as it came.
+type post struct {
+	header http.Header
+	body   []byte
+}
+
 // ear is a receiver that verifies every signature and keeps what it heard.
 type ear struct {
 	*httptest.Server
@@ -36,13 +42,21 @@ type ear struct {
 	events  map[string][]heard
 	bodies  map[string][]byte // by event id
 	faults  []string
+	posts   []post
 	arrived chan struct{} // one slot: something came
 }
 
 func newEar(t *testing.T) *ear {
 	e := &ear{secrets: map[string]string{}, events: map[string][]heard{}, bodies: map[string][]byte{}, arrived: make(chan struct{}, 1)}
 	e.Server = httptest.NewServer(http.HandlerFunc(e.take))
-	t.Cleanup(e.Close)
+	t.Cleanup(func() {
+		e.Close()
+		for _, p := range e.posts { // not before, which would keep the sender waiting
+			if err := checker().Event(p.header, p.body); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	return e
 }
 
@@ -58,6 +72,7 @@ func (e *ear) take(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		e.faults = append(e.faults, err.Error())
 	}
+	e.posts = append(e.posts, post{r.Header, body})
 	// The event of the creation may come before its answer has told the secret.
 	if secret := e.secrets[h.SubscriptionID]; secret != "" {
 		if err := webhook.Verify(secret, r.Header.Get("x-service-signature"), body, now); err != nil {

@@ -40,7 +40,7 @@ func greet(w io.Writer, g greeting) {
 	e := g.example()
 	_, _ = fmt.Fprintf(w, `flightwire dev: %s, flights by %s
 
-  REST        %[3]s/v1
+  REST        %[3]s/v1   (described at /v1/docs and /v1/openapi.json)
   GraphQL     %[3]s/graphql   (also ws, for live subscriptions)
   Inbox       %[3]s/dev/inbox   (shows the webhooks that arrive there; .json for programs)
   Operation   %[3]s/healthz  /readyz  /metrics

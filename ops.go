@@ -19,6 +19,7 @@ import (
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/jobs"
+	"github.com/flightwire/flightwire/rest"
 )
 
 // front is what every request meets first: the operator's addresses, which
@@ -102,10 +103,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		(*h).ServeHTTP(rec, r)
 		return
 	}
-	writeJSON(rec, http.StatusServiceUnavailable, map[string]any{
-		"statusCode": http.StatusServiceUnavailable, "error": "ServiceUnavailable", "code": "starting",
-		"message": "The service is not ready yet. Try again in a moment; /readyz says why.",
-	})
+	starting.ServeHTTP(rec, r)
 }
 
 // classOf returns the class of a path; a path itself may hold anything.
@@ -131,13 +129,12 @@ func methodOf(method string) string {
 	return "other"
 }
 
-// noAPI answers for a process that only works.
-func noAPI(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusNotFound, map[string]any{
-		"statusCode": http.StatusNotFound, "error": "NotFound", "code": "route_not_found",
-		"message": "This process has the role worker and serves /healthz, /readyz and /metrics only.",
-	})
-}
+// What answers in place of the interface, before it is there and where it never
+// is.
+var (
+	starting = rest.Starting()
+	noAPI    = rest.NotHere("This process has the role worker and serves /healthz, /readyz and /metrics only.")
+)
 
 // readyTimeout bounds each check of readiness.
 const readyTimeout = 2 * time.Second

@@ -43,6 +43,11 @@ func TestReadiness(t *testing.T) {
 	r := embeddedRedis()
 	f.watch(d, r)
 	expect(503, "starting")
+	early := httptest.NewRecorder()
+	f.ServeHTTP(early, httptest.NewRequest("GET", "/v1/countries", nil))
+	if err := checker().Failure(early.Code, early.Header(), early.Body.Bytes()); err != nil || early.Code != 503 {
+		t.Errorf("before it is ready: %d: %v: %s", early.Code, err, early.Body)
+	}
 	f.open(http.NotFoundHandler())
 	expect(200, "")
 	if err := r.Close(); err != nil {

@@ -30,6 +30,7 @@ import (
 // and jobs.WorkerConfig, and "commit." and the name of a transaction.
 func TestMain(m *testing.M) {
 	if os.Getenv("FLIGHTWIRE_TEST_MAIN") != "1" {
+		http.DefaultClient.Transport = checked{http.DefaultTransport}
 		os.Exit(m.Run())
 	}
 	step, err := failpoints(os.Getenv("FLIGHTWIRE_FAILPOINT"))

@@ -228,7 +228,7 @@ func TestTrimmedLegGoesOn(t *testing.T) {
 		}
 		// The base of the sixteen before has gone, though this process has it in mind.
 		r.d.Forget()
-		if _, err := r.d.Poke(r.Context(), `UPDATE updates SET base = 0, packed = (SELECT packed FROM updates WHERE version = 17) WHERE version = 22`); err != nil {
+		if _, err := r.d.Poke(r.Context(), `UPDATE updates SET base = 0, packed = (SELECT packed FROM updates WHERE version = 17), changes = '[]', packed_changes = NULL WHERE version = 22`); err != nil {
 			r.Fatal(err)
 		}
 		if _, err := r.d.Poke(r.Context(), `DELETE FROM updates WHERE version = 17`); err != nil {

@@ -70,6 +70,7 @@ func TestLimits(t *testing.T) {
 		"metadata":                 {flight.MaxMetadataBytes, 16384},
 		"failures to suspend":      {flight.FailuresToSuspend, 20},
 		"attempts":                 {flight.MaxAttempts, 9},
+		"hours of an idempotency":  {int(flight.IdempotencyWindow.Hours()), 24},
 	} {
 		if v[0] != v[1] {
 			t.Errorf("%s: %d, want %d", name, v[0], v[1])

@@ -10,6 +10,12 @@ type Schedule struct {
 	Fixed  time.Duration // in place of the adaptive interval and of Floor; 0 means adaptive
 	Floor  time.Duration // never poll sooner than this: the upstream's own limit
 	Jitter float64       // in [0, 1): spreads the interval by a tenth either way
+
+	// Load says how short the upstream's call budget runs: 0 not at all, 1 that
+	// it is used up. It stretches intervals, first of flights far from their
+	// departure and arrival, of those near them last and least. Fixed and the
+	// back-off after errors stay as they are.
+	Load float64
 }
 
 // Poll is when a leg is looked at next, and why.
@@ -20,9 +26,10 @@ type Poll struct {
 
 // Next returns the poll after one at now that left the leg at s. Intervals
 // follow how flights really change: days ahead next to nothing does, around
-// departure and arrival minutes count. A long sleep ends when the watch may.
+// departure and arrival minutes count; poll_table.go has them. A long sleep
+// ends when the watch may.
 func (c Schedule) Next(s *Snapshot, now Time) Poll {
-	every, reason := interval(s, now)
+	every, reason := interval(s, now, c.Load)
 	p := c.after(now, every, reason)
 	end := watchedUntil(s) + Time(c.Jitter*float64(hours(1)/6)) // not every flight of a date at once
 	if c.Fixed == 0 && end < p.At && end >= now+Time(max(c.Floor, 3*time.Minute).Milliseconds()) {
@@ -35,16 +42,16 @@ func (c Schedule) Next(s *Snapshot, now Time) Poll {
 // found yet.
 func (c Schedule) NextLookup(date string, now Time) Poll {
 	d, err := time.Parse(time.DateOnly, date)
-	every, reason := 15*time.Minute, "unresolved, on its date"
+	every, reason, yields := 15*time.Minute, "unresolved, on its date", yieldsNext
 	if err == nil {
 		switch ahead := d.Sub(now.Std()); {
 		case ahead > 72*time.Hour:
-			every, reason = 6*time.Hour, "unresolved, more than three days ahead"
+			every, reason, yields = 6*time.Hour, "unresolved, more than three days ahead", yieldsFirst
 		case ahead > 24*time.Hour:
-			every, reason = time.Hour, "unresolved, more than a day ahead"
+			every, reason, yields = time.Hour, "unresolved, more than a day ahead", yieldsFirst
 		}
 	}
-	return c.after(now, every, reason)
+	return c.after(now, yields.stretch(every, c.Load), reason)
 }
 
 // AfterError returns the poll after failures upstream errors in a row, the
@@ -65,102 +72,6 @@ func (c Schedule) after(now Time, every time.Duration, reason string) Poll {
 	}
 	every += time.Duration((c.Jitter - 0.5) / 5 * float64(every))
 	return Poll{now + Time(max(every, c.Floor).Milliseconds()), reason}
-}
-
-// step is a row of the adaptive table: the interval while more than left is to
-// go.
-type step struct {
-	left   time.Duration
-	every  time.Duration
-	reason string
-}
-
-var beforeDeparture = []step{
-	{72 * time.Hour, 24 * time.Hour, "more than 72 h before departure"},
-	{24 * time.Hour, 6 * time.Hour, "72 to 24 h before departure"},
-	{6 * time.Hour, time.Hour, "24 to 6 h before departure"},
-	{3 * time.Hour, 20 * time.Minute, "6 to 3 h before departure"},
-	{time.Hour, 10 * time.Minute, "3 h to 60 min before departure"},
-	{-time.Hour, 3 * time.Minute, "about to depart"},
-	{-3 * time.Hour, 15 * time.Minute, "overdue"},
-	{-6 * time.Hour, 30 * time.Minute, "overdue for hours"},
-}
-
-var beforeArrival = []step{
-	{90 * time.Minute, 15 * time.Minute, "airborne, more than 90 min to go"},
-	{30 * time.Minute, 7 * time.Minute, "airborne, 90 to 30 min to go"},
-	{-time.Hour, 3 * time.Minute, "about to arrive"},
-	{-3 * time.Hour, 15 * time.Minute, "overdue"},
-	{-6 * time.Hour, 30 * time.Minute, "overdue for hours"},
-}
-
-// interval returns how long to wait with the leg at s, and why.
-func interval(s *Snapshot, now Time) (time.Duration, string) {
-	switch s.Status.Phase {
-	case PhaseCancelled:
-		t := &s.Departure.Times
-		if longPast(known(t.ScheduledGate, t.ScheduledRunway), now, 6*time.Hour) {
-			return 6 * time.Hour, "cancelled, departure long past"
-		}
-		return time.Hour, "cancelled, may be reinstated"
-	case PhaseRedirected:
-		if longPast(s.bestArrival(), now, 6*time.Hour) {
-			return time.Hour, "redirected for hours"
-		}
-		return 5 * time.Minute, "redirected"
-	case PhaseDiverted:
-		if longPast(s.bestArrival(), now, 6*time.Hour) {
-			return 6 * time.Hour, "diverted for hours"
-		}
-		return 15 * time.Minute, "diverted"
-	case PhaseLanded, PhaseArrived:
-		if longPast(s.bestArrival(), now, time.Hour) {
-			return time.Hour, "on the ground for an hour"
-		}
-		return 5 * time.Minute, "landed, gate or belt may be missing"
-	case PhaseDeparted:
-		if out := s.Departure.Times.Best(); out.Known() && !longPast(out, now, time.Hour) {
-			return 3 * time.Minute, "off the gate, not off the ground"
-		}
-		return pick(beforeArrival, s.bestArrival(), now)
-	case PhaseEnRoute:
-		return pick(beforeArrival, s.bestArrival(), now)
-	}
-	return pick(beforeDeparture, s.Departure.Times.Best(), now)
-}
-
-// longPast reports whether t is known and more than by ago.
-func longPast(t, now Time, by time.Duration) bool {
-	return t.Known() && now.Std().Sub(t.Std()) > by
-}
-
-// bestArrival returns the best known time of landing, wherever that is.
-func (s *Snapshot) bestArrival() Time {
-	if s.Diverted != nil {
-		if t := s.Diverted.Times.Best(); t.Known() {
-			return t
-		}
-	}
-	return s.Arrival.Times.Best()
-}
-
-// pick returns the interval of the first row that holds, shortened so that a
-// next row with a shorter one is not slept through.
-func pick(table []step, to, now Time) (time.Duration, string) {
-	if !to.Known() {
-		return 15 * time.Minute, "no time known"
-	}
-	left := to.Std().Sub(now.Std())
-	for i, row := range table {
-		if left <= row.left {
-			continue
-		}
-		if i+1 < len(table) && table[i+1].every < row.every {
-			return min(row.every, max(left-row.left, table[i+1].every)), row.reason
-		}
-		return row.every, row.reason
-	}
-	return time.Hour, "overdue for long"
 }
 
 // Reasons for which a watch ends.

@@ -15,7 +15,7 @@ var even = flight.Schedule{Floor: time.Minute, Jitter: 0.5}
 // TestNextFollowsTheTable has a row for each of the table of intervals, at both
 // of its edges.
 func TestNextFollowsTheTable(t *testing.T) {
-	const h, m = time.Hour, time.Minute
+	const h, m, s = time.Hour, time.Minute, time.Second
 	scheduled := status(flight.StatusScheduled, flight.PhaseScheduled)
 	active := status(flight.StatusActive, flight.PhaseEnRoute)
 	redirected := status(flight.StatusRedirected, flight.PhaseRedirected)
@@ -42,47 +42,53 @@ func TestNextFollowsTheTable(t *testing.T) {
 		{"more than 72 h before", base(scheduled), scheduledOut, -97 * h, 24 * h},
 		{"more than 72 h before, the next row is near", base(scheduled), scheduledOut, -80 * h, 8 * h},
 		{"72 h before", base(scheduled), scheduledOut, -72 * h, 6 * h},
-		{"24 h and a bit before", base(scheduled), scheduledOut, -24*h - m, h},
-		{"24 h before", base(scheduled), scheduledOut, -24 * h, h},
-		{"6 h and a bit before", base(scheduled), scheduledOut, -6*h - m, 20 * m},
-		{"6 h before", base(scheduled), scheduledOut, -6 * h, 20 * m},
-		{"3 h before", base(scheduled), scheduledOut, -3 * h, 10 * m},
-		{"61 min before", base(scheduled), scheduledOut, -61 * m, 3 * m},
-		{"60 min before", base(scheduled), scheduledOut, -60 * m, 3 * m},
-		{"at departure", base(scheduled), scheduledOut, 0, 3 * m},
-		{"59 min late, still at the gate", base(scheduled), scheduledOut, 59 * m, 3 * m},
-		{"the estimate counts, not the schedule", base(scheduled, late(300, 300)), scheduledOut, 0, 20 * m},
-		{"boarding is before departure", base(status(flight.StatusScheduled, flight.PhaseBoarding)), scheduledOut, -20 * m, 3 * m},
-		{"overdue for an hour", base(scheduled), scheduledOut, 60 * m, 15 * m},
+		{"24 h and a bit before", base(scheduled), scheduledOut, -24*h - m, 4 * h},
+		{"24 h before", base(scheduled), scheduledOut, -24 * h, 4 * h},
+		{"12 h before: a third of it, the most", base(scheduled), scheduledOut, -12 * h, 4 * h},
+		{"6 h before: a third of it", base(scheduled), scheduledOut, -6 * h, 2 * h},
+		{"3 h before: a third of it", base(scheduled), scheduledOut, -3 * h, h},
+		{"93 min before: a third of it, into the next row", base(scheduled), scheduledOut, -93 * m, 31 * m},
+		{"90 min before", base(scheduled), scheduledOut, -90 * m, 9 * m},
+		{"60 min before", base(scheduled), scheduledOut, -60 * m, 9 * m},
+		{"18 min before, the next row is near", base(scheduled), scheduledOut, -18 * m, 6 * m},
+		{"13 min before", base(scheduled), scheduledOut, -13 * m, 170 * s},
+		{"12 min before", base(scheduled), scheduledOut, -12 * m, 170 * s},
+		{"at departure", base(scheduled), scheduledOut, 0, 170 * s},
+		{"59 min late, still at the gate", base(scheduled), scheduledOut, 59 * m, 170 * s},
+		{"the estimate counts, not the schedule", base(scheduled, late(300, 300)), scheduledOut, 0, 100 * m},
+		{"boarding is before departure", base(status(flight.StatusScheduled, flight.PhaseBoarding)), scheduledOut, -10 * m, 170 * s},
+		{"overdue for an hour", base(scheduled), scheduledOut, 60 * m, 10 * m},
 		{"overdue for three hours", base(scheduled), scheduledOut, 3 * h, 30 * m},
 		{"overdue for six hours", base(scheduled), scheduledOut, 6 * h, h},
-		{"unknown, before departure", base(status(flight.StatusUnknown, flight.PhaseUnknown)), scheduledOut, -4 * h, 20 * m},
-		{"unknown, overdue", base(status(flight.StatusUnknown, flight.PhaseUnknown)), scheduledOut, 2 * h, 15 * m},
+		{"unknown, before departure", base(status(flight.StatusUnknown, flight.PhaseUnknown)), scheduledOut, -4 * h, 80 * m},
+		{"unknown, overdue", base(status(flight.StatusUnknown, flight.PhaseUnknown)), scheduledOut, 2 * h, 10 * m},
 		{"no time known", base(scheduled, noTimes), scheduledOut, -10 * h, 15 * m},
-		{"off the gate, not off the ground", base(status(flight.StatusActive, flight.PhaseDeparted), outAt), scheduledOut, 30 * m, 3 * m},
-		{"off the gate for an hour, off the ground or not", base(status(flight.StatusActive, flight.PhaseDeparted), outAt), scheduledOut, 61 * m, 15 * m},
-		{"airborne, more than 90 min to go", base(active), scheduledIn, -5 * h, 15 * m},
-		{"airborne, 91 min to go", base(active), scheduledIn, -91 * m, 7 * m},
-		{"airborne, 90 min to go", base(active), scheduledIn, -90 * m, 7 * m},
-		{"airborne, 31 min to go", base(active), scheduledIn, -31 * m, 3 * m},
-		{"airborne, 30 min to go", base(active), scheduledIn, -30 * m, 3 * m},
-		{"airborne, 30 min over", base(active), scheduledIn, 30 * m, 3 * m},
-		{"airborne, an hour over", base(active), scheduledIn, h, 15 * m},
-		{"airborne, three hours over", base(active), scheduledIn, 3 * h, 30 * m},
+		{"off the gate, not off the ground", base(status(flight.StatusActive, flight.PhaseDeparted), outAt), scheduledOut, 60 * m, 170 * s},
+		{"off the gate for an hour, off the ground or not", base(status(flight.StatusActive, flight.PhaseDeparted), outAt), scheduledOut, 61 * m, 20 * m},
+		{"airborne, hours to go", base(active), scheduledIn, -5 * h, 20 * m},
+		{"airborne, 31 min to go, the next row is near", base(active), scheduledIn, -31 * m, 6 * m},
+		{"airborne, 25 min to go", base(active), scheduledIn, -25 * m, 170 * s},
+		{"airborne, an hour over", base(active), scheduledIn, h, 170 * s},
+		{"airborne, two hours over", base(active), scheduledIn, 2 * h, 15 * m},
+		{"airborne, six hours over", base(active), scheduledIn, 6 * h, h},
 		{"airborne, no arrival known", base(active, noTimes), scheduledIn, 0, 15 * m},
-		{"landed", base(landed, onAt), scheduledIn, m, 5 * m},
-		{"landed an hour ago", base(landed, onAt), scheduledIn, 61 * m, h},
+		{"landed", base(landed, onAt), scheduledIn, m, 170 * s},
+		{"landed half an hour ago", base(landed, onAt), scheduledIn, 30 * m, 5 * m},
+		{"landed an hour ago", base(landed, onAt), scheduledIn, 60 * m, h},
+		{"landed, nobody knows when", base(landed, noTimes), scheduledIn, 0, 170 * s},
 		{"arrived, looked at by a viewer", base(status(flight.StatusLanded, flight.PhaseArrived), onAt), scheduledIn, 10 * m, 5 * m},
 		{"arrived long ago", base(status(flight.StatusLanded, flight.PhaseArrived), onAt), scheduledIn, 2 * h, h},
 		{"redirected", base(redirected), scheduledIn, 0, 5 * m},
-		{"redirected, 6 h over", base(redirected), scheduledIn, 6*h + m, h},
+		{"redirected, 6 h over", base(redirected), scheduledIn, 6 * h, h},
 		{"diverted", base(diverted, divertedIn), scheduledIn, m, 15 * m},
-		{"diverted 6 h ago", base(diverted, divertedIn), scheduledIn, 6*h + m, 6 * h},
+		{"diverted 2 h ago", base(diverted, divertedIn), scheduledIn, 2 * h, h},
+		{"diverted 12 h ago", base(diverted, divertedIn), scheduledIn, 12 * h, 6 * h},
 		{"diverted, nobody knows when", base(diverted, noTimes), scheduledIn, 0, 15 * m},
 		{"cancelled, days ahead", base(cancelled), scheduledOut, -240 * h, h},
-		{"cancelled, 6 h past", base(cancelled), scheduledOut, 6 * h, h},
-		{"cancelled, more than 6 h past", base(cancelled), scheduledOut, 6*h + m, 6 * h},
+		{"cancelled, just under 6 h past", base(cancelled), scheduledOut, 6*h - m, h},
+		{"cancelled, 6 h past", base(cancelled), scheduledOut, 6 * h, 6 * h},
 		{"cancelled, the runway schedule is all there is", base(cancelled, noTimes, func(s *flight.Snapshot) { s.Departure.Times.ScheduledRunway = on(scheduledOut, newYork) }), scheduledOut, 7 * h, 6 * h},
+		{"cancelled, nobody knows when it was to leave", base(cancelled, noTimes), scheduledOut, 7 * h, h},
 	} {
 		now := plus(c.from, c.after)
 		p := even.Next(c.s, now)
@@ -197,23 +203,23 @@ func TestNeverBeforeTheFloor(t *testing.T) {
 }
 
 func TestJitterIsATenthEitherWay(t *testing.T) {
-	now := plus(scheduledOut, -2*time.Hour) // every 10 minutes
-	for jitter, want := range map[float64]time.Duration{0: 9 * time.Minute, 0.25: 570 * time.Second, 0.5: 10 * time.Minute, 0.75: 630 * time.Second} {
+	now := plus(scheduledOut, -30*time.Minute) // every 9 minutes
+	for jitter, want := range map[float64]time.Duration{0: 486 * time.Second, 0.25: 513 * time.Second, 0.5: 540 * time.Second, 0.75: 567 * time.Second} {
 		if got := (flight.Schedule{Jitter: jitter}).Next(base(), now).At.Std().Sub(now.Std()); got != want {
 			t.Errorf("jitter %v: %v, want %v", jitter, got, want)
 		}
 	}
 	most := flight.Schedule{Jitter: math.Nextafter(1, 0)}.Next(base(), now).At.Std().Sub(now.Std())
-	if most > 11*time.Minute || most < 11*time.Minute-time.Second {
+	if most > 594*time.Second || most < 593*time.Second {
 		t.Errorf("the most: %v", most)
 	}
 }
 
 // TestNoPhaseIsSleptThrough: from days ahead to the gate, every row of the table
-// that a flight comes through is polled in.
+// that a flight comes through is polled in, however short the budget.
 func TestNoPhaseIsSleptThrough(t *testing.T) {
-	rows := []time.Duration{72 * time.Hour, 24 * time.Hour, 6 * time.Hour, 3 * time.Hour, time.Hour, -time.Hour}
-	air := []time.Duration{90 * time.Minute, 30 * time.Minute, -time.Hour}
+	rows := []time.Duration{72 * time.Hour, 24 * time.Hour, 90 * time.Minute, 12 * time.Minute, -time.Hour}
+	air := []time.Duration{25 * time.Minute, -2 * time.Hour}
 	rapid.Check(t, func(t *rapid.T) {
 		start := plus(scheduledOut, -time.Duration(rapid.IntRange(73*60, 400*60).Draw(t, "minutes before"))*time.Minute)
 		walk := func(s *flight.Snapshot, now, to flight.Time, rows []time.Duration) {
@@ -225,7 +231,7 @@ func TestNoPhaseIsSleptThrough(t *testing.T) {
 				return i
 			}
 			for row := in(); row < len(rows); {
-				c := flight.Schedule{Floor: time.Minute, Jitter: rapid.Float64Range(0, 0.999).Draw(t, "jitter")}
+				c := flight.Schedule{Floor: time.Minute, Jitter: rapid.Float64Range(0, 0.999).Draw(t, "jitter"), Load: rapid.Float64Range(0, 1).Draw(t, "load")}
 				now = c.Next(s, now).At
 				if next := in(); next > row+1 {
 					t.Fatalf("from row %d to %d of %v at %v", row, next, rows, now)
@@ -236,6 +242,69 @@ func TestNoPhaseIsSleptThrough(t *testing.T) {
 		}
 		walk(base(), start, scheduledOut, rows)
 		walk(base(status(flight.StatusActive, flight.PhaseEnRoute)), plus(scheduledIn, -8*time.Hour), scheduledIn, air)
+	})
+}
+
+// TestLoadStretchesWhatIsFarFirst: a short budget is taken from flights far from
+// departure and arrival, then from those under way, and at last from those
+// whose departure or arrival is at hand.
+func TestLoadStretchesWhatIsFarFirst(t *testing.T) {
+	const h, m, s = time.Hour, time.Minute, time.Second
+	active := base(status(flight.StatusActive, flight.PhaseEnRoute))
+	cancelled := base(status(flight.StatusCancelled, flight.PhaseCancelled))
+	for _, c := range []struct {
+		name string
+		s    *flight.Snapshot
+		from flight.Time
+		at   time.Duration
+		want map[float64]time.Duration // by load
+	}{
+		{"days ahead", base(), scheduledOut, -400 * h, map[float64]time.Duration{0: 24 * h, 0.5: 60 * h, 1: 96 * h}},
+		{"hours ahead: half of what is left at most", base(), scheduledOut, -6 * h, map[float64]time.Duration{0: 2 * h, 1. / 12: 150 * m, 0.5: 3 * h, 1: 3 * h}},
+		{"cancelled", cancelled, scheduledOut, 0, map[float64]time.Duration{0: h, 0.5: 150 * m, 1: 4 * h}},
+		{"an hour ahead", base(), scheduledOut, -h, map[float64]time.Duration{0: 9 * m, 1. / 3: 9 * m, 2. / 3: 18 * m, 1: 27 * m}},
+		{"in the air", active, scheduledIn, -5 * h, map[float64]time.Duration{0: 20 * m, 1. / 3: 20 * m, 2. / 3: 40 * m, 1: h}},
+		{"in the air, the arrival is near", active, scheduledIn, -35 * m, map[float64]time.Duration{0: 10 * m, 1: 10 * m}},
+		{"about to depart", base(), scheduledOut, 0, map[float64]time.Duration{0: 170 * s, 2. / 3: 170 * s, 1: 340 * s}},
+		{"about to arrive", active, scheduledIn, 0, map[float64]time.Duration{0: 170 * s, 2. / 3: 170 * s, 1: 340 * s}},
+		{"out of range counts as its edge", base(), scheduledOut, 0, map[float64]time.Duration{-5: 170 * s, 7: 340 * s, math.NaN(): 170 * s}},
+	} {
+		for load, want := range c.want {
+			now := plus(c.from, c.at)
+			got := flight.Schedule{Jitter: 0.5, Load: load}.Next(c.s, now).At.Std().Sub(now.Std())
+			if (got - want).Abs() > time.Second {
+				t.Errorf("%s, load %.2f: %v, want %v", c.name, load, got, want)
+			}
+		}
+	}
+	for load, want := range map[float64]time.Duration{0: h, 0.5: 150 * m, 1: 4 * h} {
+		c, now := flight.Schedule{Jitter: 0.5, Load: load}, utc("2026-03-08 12:00")
+		if got := c.NextLookup("2026-03-10", now).At; got != plus(now, want) {
+			t.Errorf("unresolved, load %v: %v, want %v", load, got.Std().Sub(now.Std()), want)
+		}
+		if got, want := c.AfterError(now, 3, 0).At, even.AfterError(now, 3, 0).At; got != want {
+			t.Errorf("after an error, load %v: %v, want %v", load, got, want)
+		}
+	}
+}
+
+// TestLoadNeverHurries: more load never makes a poll sooner, and Fixed is kept
+// to whatever the load.
+func TestLoadNeverHurries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, now := anyFlight(t)
+		low := rapid.Float64Range(0, 1).Draw(t, "low")
+		high := rapid.Float64Range(low, 1).Draw(t, "high")
+		c := flight.Schedule{Jitter: rapid.Float64Range(0, 0.999).Draw(t, "jitter"), Load: low}
+		sooner := c.Next(s, now)
+		c.Load = high
+		if later := c.Next(s, now); later.At < sooner.At {
+			t.Fatalf("load %v: %v (%s), load %v: %v (%s)", low, sooner.At, sooner.Reason, high, later.At, later.Reason)
+		}
+		c.Fixed = time.Minute
+		if got := c.Next(s, now); got.At != plus(now, time.Minute) {
+			t.Fatalf("fixed: %v after %v", got.At, now)
+		}
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func present(ctx context.Context, err error) *gqlerror.Error {
 	switch {
 	case known:
 	case located != nil && located.Err == nil: // of the parser or the validator
-		located.Message = bounded(located.Message)
+		located.Message = bounded(discreet(located.Message))
 		return located
 	default:
 		if ctx.Err() == nil { // else the client left, and hears nothing
@@ -89,6 +90,14 @@ func RetryAfterSeconds(e *flight.Error) int {
 	}
 	return int(math.Ceil(wait.Seconds()))
 }
+
+// repeated finds the values of a document that the validator and the parser
+// repeat.
+var repeated = regexp.MustCompile(`(?s)(cannot represent [^:]* value): .*|^(Expected value of type "[^"]*"), found .*|((?:found|Unexpected) (?:Block)?String) ".*`)
+
+// discreet takes such values out of a message: a secret may stand where it
+// does not belong. The locations say what is meant.
+func discreet(message string) string { return repeated.ReplaceAllString(message, "$1$2$3") }
 
 // bounded cuts a message that quotes more of the input than anyone reads.
 func bounded(s string) string {

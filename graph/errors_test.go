@@ -55,6 +55,33 @@ func TestPresent(t *testing.T) {
 	}
 }
 
+// What the parser and the validator say of a document does not repeat its
+// values: a secret may stand in the wrong place.
+func TestDocumentsAreNotRepeated(t *testing.T) {
+	s := sqliteRig(t, nil).serve(nil)
+	const secret = "c4n4ry"
+	for input, says := range map[string]string{
+		`secret: ["` + secret + `"]`:                    "String cannot represent",
+		`secret: {a: "` + secret + `"}`:                 `"String"`,
+		`secret: ` + secret:                             "String cannot represent a non string value",
+		`secret "` + secret + `"`:                       "found String",
+		`secret """` + secret + `"""`:                   "found BlockString",
+		`secret: "a" "` + secret + `"`:                  "found String",
+		`secret: "` + secret:                            "Unexpected",
+		`delayThresholdMinutes: "` + secret + `"`:       "Int cannot represent non-integer value",
+		`date: {a: "` + secret + `"}`:                   "",
+		`events: ["` + secret + `"]`:                    "cannot represent non-enum value",
+		`events: [` + secret + `]`:                      "ChangeType",
+		`secret: "` + secret + `", secret: "x"`:         "only one",
+		`secret: "` + secret + `", "` + secret + `": 1`: "found String",
+	} {
+		r := post(t, s.URL, `mutation { createSubscription(input: {carrier: "AA", `+input+`}) { id } }`, nil)
+		if strings.Contains(r.body, secret) && !strings.Contains(input, "events: ["+secret) || !strings.Contains(strings.ReplaceAll(r.body, `\"`, `"`), says) || len(r.Errors) == 0 {
+			t.Errorf("%s: %s", input, r.body)
+		}
+	}
+}
+
 func TestRecovered(t *testing.T) {
 	if err := recovered(t.Context(), "secret"); flight.CodeOf(err) != flight.CodeInternal || strings.Contains(err.Error(), "secret") {
 		t.Error(err)

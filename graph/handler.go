@@ -40,6 +40,7 @@ type HandlerConfig struct {
 	MaxOperations int           // at once on one websocket; 100
 	InitTimeout   time.Duration // for connection_init; 10 s
 	PingInterval  time.Duration // of websockets and streams; 15 s
+	KeyInterval   time.Duration // after which the key of a websocket or a stream is looked at again; 3 s
 	WriteTimeout  time.Duration // for one message to a client that reads slowly; 10 s
 }
 
@@ -53,6 +54,7 @@ func (c HandlerConfig) withDefaults() HandlerConfig {
 	c.MaxOperations = or(c.MaxOperations, 100)
 	c.InitTimeout = or(c.InitTimeout, 10*time.Second)
 	c.PingInterval = or(c.PingInterval, 15*time.Second)
+	c.KeyInterval = or(c.KeyInterval, 3*time.Second)
 	c.WriteTimeout = or(c.WriteTimeout, 10*time.Second)
 	return c
 }
@@ -65,11 +67,15 @@ func or[T comparable](v, instead T) T {
 	return v
 }
 
+// methods are those of the endpoint.
+const methods = "GET, OPTIONS, POST"
+
 // handler is the GraphQL endpoint.
 type handler struct {
 	HandlerConfig
 	exec     *executor.Executor
 	resolver *Resolver
+	keys     *keyWatch
 }
 
 // NewHandler returns the GraphQL endpoint over the use cases. Every request
@@ -85,7 +91,7 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.Use(readableSchema{})
 	exec.Use(oneStream{})
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
-	return &handler{c, exec, r}
+	return &handler{c, exec, r, newKeyWatch(c.Auth, c.KeyInterval)}
 }
 
 const (
@@ -155,6 +161,11 @@ func (oneStream) MutateOperationContext(_ context.Context, op *graphql.Operation
 // is read for a key that was not let in lately without asking first; for the
 // others the charge, which checks the key as well, is the only question.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodOptions { // it tells nothing, so it needs no key
+		w.Header().Set("Allow", methods)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	ctx := graphql.StartOperationTrace(r.Context())
 	upgrade := isWebsocket(r)
 	if _, known := access.From(ctx); !known {
@@ -188,6 +199,8 @@ func statusOf(code flight.Code) int {
 	switch code {
 	case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey:
 		return http.StatusUnauthorized
+	case flight.CodeAccountDisabled:
+		return http.StatusForbidden
 	case flight.CodeQuotaExceeded:
 		return http.StatusTooManyRequests
 	case flight.CodeQuotaUnavailable:

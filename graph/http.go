@@ -64,7 +64,7 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) (*graphql.RawPara
 	case http.MethodGet:
 		bad = readURL(&p, r.URL.RawQuery)
 	default:
-		w.Header().Set("Allow", "GET, POST")
+		w.Header().Set("Allow", methods)
 		bad = &requestError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "Send a POST with a JSON body, or a GET for a query."}
 	}
 	if bad == nil && p.Query == "" {

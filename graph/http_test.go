@@ -153,6 +153,24 @@ func TestPost(t *testing.T) {
 	}
 }
 
+// OPTIONS says what there is, without a key, and executes nothing.
+func TestOptions(t *testing.T) {
+	s := sqliteRig(t, nil).serve(nil)
+	req, err := http.NewRequestWithContext(t.Context(), "OPTIONS", s.URL+"?query={__typename}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != 204 || resp.Header.Get("Allow") != "GET, OPTIONS, POST" || len(body) > 0 {
+		t.Errorf("%d, Allow %q: %s %v", resp.StatusCode, resp.Header.Get("Allow"), body, err)
+	}
+}
+
 func TestMutations(t *testing.T) {
 	s := sqliteRig(t, nil).serve(nil)
 	r := post(t, s.URL, `mutation($in: CreateSubscriptionInput!) { createSubscription(input: $in) { id secret status events metadata headers } }`,

@@ -19,7 +19,6 @@ import (
 
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db/dbtest"
-	"github.com/flightwire/flightwire/rest"
 )
 
 const cachedPath = "/v1/flights/search?carrier=AA&flightNumber=" + oneLeg + "&date=" + today
@@ -47,7 +46,7 @@ func (r *rig) meter(t testing.TB, limit int64) {
 	t.Helper()
 	plans := access.Plans{{Name: "metered", Requests: access.Limits{limit, limit, limit}}}
 	guard := access.New(access.Config{DB: r.DB, Redis: r.Redis, Plans: plans, Grace: time.Minute, Alone: r.Name == "sqlite"})
-	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: guard})
+	r.handler = r.serve(t, guard)
 	r.server.Close()
 	r.server = httptest.NewServer(r.handler)
 	server := r.server

@@ -105,6 +105,7 @@ func TestOneFlightManyNames(t *testing.T) {
 		"/v1/flights/search?carrier=aal&flightNumber=0100&date="+today+"&origin=&destination=&flightId=",
 		"/v1/flights/aAl/0100/"+today+"?colour=blue&colour=red",
 		"/v1/flights/AA/100/"+today+"?refresh", "/v1/flights/AA/100/"+today+"?refresh=True", "/v1/flights/AA/100/"+today+"?refresh=0",
+		"/v1/flights/AA/100/"+today+"?refresh=yes", "/v1/flights/AA/100/"+today+"?refresh=Off",
 		"/v1/flights/AA/100/"+today+"?origin=jfk&destination=KLHR&flightId=1")
 	same("/v1/flights/AA/200/"+today+"?origin=MSY",
 		"/v1/flights/AA/200/"+today+"?destination=MIA",

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,6 +153,10 @@ func (o *object) unknown() {
 }
 
 func (o *object) fault(name, message string) {
+	if name == "" {
+		o.faults.Add(cmp.Or(strings.TrimSuffix(o.at, "."), "body"), "has a field without a name")
+		return
+	}
 	if len(name) > maxName { // of an unknown field
 		name = strings.ToValidUTF8(name[:maxName], "") + "…"
 	}

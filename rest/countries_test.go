@@ -14,7 +14,6 @@ import (
 
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/places"
-	"github.com/flightwire/flightwire/rest"
 )
 
 const (
@@ -213,7 +212,8 @@ func TestFlagBuiltIn(t *testing.T) {
 	r := newRig(t, sqlite(t))
 	want, _ := places.BuiltIn().Flag("is.svg", places.Square)
 	w := httptest.NewRecorder()
-	rest.New(rest.Config{Resolver: r.resolver, Guard: panics{}}).ServeHTTP(w, httptest.NewRequest("GET", "/v1/flags/is.svg?shape=1x1", nil))
+	r.atlas = nil
+	r.serve(t, panics{}).ServeHTTP(w, httptest.NewRequest("GET", "/v1/flags/is.svg?shape=1x1", nil))
 	if w.Code != 200 || !bytes.Equal(w.Body.Bytes(), want.SVG()) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

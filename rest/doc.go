@@ -2,7 +2,9 @@
 // the resolver of package graph that is the use case, as plain Go, and encodes
 // the documented body. There is no rule here that GraphQL does not have.
 //
-// It promises that routes.go is the whole surface; that every answer carries
+// It promises that routes.go is the whole surface, and the OpenAPI document in
+// the folder openapi says all of it (tests hold routes, codes and every answer
+// that they see against it); that every answer carries
 // x-request-id; that every failure, also of a path or a method that does not
 // exist, has the one error body that errors.go makes, and says nothing of a
 // cause of ours; that faults of an input have the contract's names and come

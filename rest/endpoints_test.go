@@ -2,7 +2,6 @@ package rest_test
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -100,7 +99,12 @@ var endpoints = []struct {
 	{"GET /v1/subscriptions/{id}/events", "/v1/subscriptions/ID/events?limit=200&offset=7", "", 200, badLimits("/events")},
 	{"GET /v1/subscriptions/{id}/secret", "/v1/subscriptions/ID/secret", "", 200, noSubscription("/v1/subscriptions/", "/secret")},
 	{"POST /v1/subscriptions/{id}/secret/rotate", "/v1/subscriptions/ID/secret/rotate", "", 201, noSubscription("/v1/subscriptions/", "/secret/rotate")},
+	{"GET /v1/openapi.json", "/v1/openapi.json", "", 200, nil},
+	{"GET /v1/docs", "/v1/docs", "", 200, nil},
 }
+
+// open are the routes for everybody.
+var open = []string{"GET /v1/flags/{file}", "GET /v1/openapi.json", "GET /v1/docs"}
 
 type badCall struct {
 	name, path string
@@ -146,7 +150,7 @@ func TestEveryEndpoint(t *testing.T) {
 				}
 				t.Run("keys", func(t *testing.T) {
 					p := path()
-					if e.route == "GET /v1/flags/{file}" { // the only one for everybody
+					if slices.Contains(open, e.route) {
 						for _, key := range []string{"-", madeUpKey} {
 							call(p, key).want(t, e.status, "")
 						}
@@ -207,20 +211,20 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ method, path, allow string }{
-		{"POST", "/v1/flights/search", "GET, HEAD"},
-		{"DELETE", "/v1/flights/AA/100/" + today, "GET, HEAD"},
-		{"PUT", "/v1/flights/AA/100/" + today + "/timeline", "GET, HEAD"},
-		{"DELETE", "/v1/subscriptions", "GET, HEAD, POST"},
-		{"PUT", "/v1/subscriptions/sub_1", "DELETE, GET, HEAD, PATCH"},
-		{"GET", "/v1/subscriptions/sub_1/test", "POST"},
-		{"DELETE", "/v1/subscriptions/sub_1/deliveries", "GET, HEAD"},
-		{"POST", "/v1/subscriptions/sub_1/events", "GET, HEAD"},
-		{"PUT", "/v1/subscriptions/sub_1/secret", "GET, HEAD"},
-		{"GET", "/v1/subscriptions/sub_1/secret/rotate", "POST"},
-		{"GET", "/v1/subscriptions/sub_1/pause", "POST"},
-		{"HEAD", "/v1/subscriptions/sub_1/resume", "POST"},
-		{"get", "/v1/subscriptions", "GET, HEAD, POST"},
-		{"BREW", "/v1/subscriptions", "GET, HEAD, POST"},
+		{"POST", "/v1/flights/search", "GET, HEAD, OPTIONS"},
+		{"DELETE", "/v1/flights/AA/100/" + today, "GET, HEAD, OPTIONS"},
+		{"PUT", "/v1/flights/AA/100/" + today + "/timeline", "GET, HEAD, OPTIONS"},
+		{"DELETE", "/v1/subscriptions", "GET, HEAD, OPTIONS, POST"},
+		{"PUT", "/v1/subscriptions/sub_1", "DELETE, GET, HEAD, OPTIONS, PATCH"},
+		{"GET", "/v1/subscriptions/sub_1/test", "OPTIONS, POST"},
+		{"DELETE", "/v1/subscriptions/sub_1/deliveries", "GET, HEAD, OPTIONS"},
+		{"POST", "/v1/subscriptions/sub_1/events", "GET, HEAD, OPTIONS"},
+		{"PUT", "/v1/subscriptions/sub_1/secret", "GET, HEAD, OPTIONS"},
+		{"GET", "/v1/subscriptions/sub_1/secret/rotate", "OPTIONS, POST"},
+		{"GET", "/v1/subscriptions/sub_1/pause", "OPTIONS, POST"},
+		{"HEAD", "/v1/subscriptions/sub_1/resume", "OPTIONS, POST"},
+		{"get", "/v1/subscriptions", "GET, HEAD, OPTIONS, POST"},
+		{"BREW", "/v1/subscriptions", "GET, HEAD, OPTIONS, POST"},
 	} {
 		got := r.do(t, request{method: c.method, path: c.path, key: "-"})
 		code := "method_not_allowed"
@@ -300,7 +304,7 @@ func (panics) Admit(context.Context, string, int) (access.Identity, access.Quota
 // A handler that panics is a 500 like any other, and the log says where.
 func TestPanic(t *testing.T) {
 	r := newRig(t, sqlite(t))
-	h := rest.New(rest.Config{Resolver: r.resolver, Guard: panics{}, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	h := r.serve(t, panics{})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/subscriptions", nil))
 	got := reply{w.Code, w.Header(), w.Body.Bytes()}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,32 +20,37 @@ const (
 	codeFlagNotFound     flight.Code = "flag_not_found"
 	codeMethodNotAllowed flight.Code = "method_not_allowed"
 	codePayloadTooLarge  flight.Code = "payload_too_large"
+	codeStarting         flight.Code = "starting"
 )
 
 // statuses maps what can go wrong to HTTP. What is not here is internal.
 var statuses = map[flight.Code]int{
-	flight.CodeInvalid:             http.StatusBadRequest,
-	flight.CodeMissingAPIKey:       http.StatusUnauthorized,
-	flight.CodeInvalidAPIKey:       http.StatusUnauthorized,
-	flight.CodeWatchedFlightLimit:  http.StatusPaymentRequired,
-	flight.CodeFlightNotFound:      http.StatusNotFound,
-	flight.CodeLegNotFound:         http.StatusNotFound,
-	flight.CodeSubscriptionMissing: http.StatusNotFound,
-	flight.CodeCountryNotFound:     http.StatusNotFound,
-	flight.CodeNotFound:            http.StatusNotFound,
-	codeFlagNotFound:               http.StatusNotFound,
-	codeRouteNotFound:              http.StatusNotFound,
-	codeMethodNotAllowed:           http.StatusMethodNotAllowed,
-	flight.CodeInvalidState:        http.StatusConflict,
-	flight.CodeConflict:            http.StatusConflict,
-	codePayloadTooLarge:            http.StatusRequestEntityTooLarge,
-	flight.CodeOriginRequired:      http.StatusUnprocessableEntity,
-	flight.CodeIdempotencyReused:   http.StatusUnprocessableEntity,
-	flight.CodeQuotaExceeded:       http.StatusTooManyRequests,
-	flight.CodeQuotaUnavailable:    http.StatusServiceUnavailable,
-	flight.CodeUpstream:            http.StatusBadGateway,
-	flight.CodeUpstreamUnavailable: http.StatusServiceUnavailable,
-	flight.CodeUpstreamTimeout:     http.StatusGatewayTimeout,
+	flight.CodeInvalid:              http.StatusBadRequest,
+	flight.CodeMissingAPIKey:        http.StatusUnauthorized,
+	flight.CodeInvalidAPIKey:        http.StatusUnauthorized,
+	flight.CodeWatchedFlightLimit:   http.StatusPaymentRequired,
+	flight.CodeAccountDisabled:      http.StatusForbidden,
+	flight.CodeAPIKeyRequired:       http.StatusForbidden,
+	flight.CodeAccountTokenRequired: http.StatusForbidden,
+	flight.CodeFlightNotFound:       http.StatusNotFound,
+	flight.CodeLegNotFound:          http.StatusNotFound,
+	flight.CodeSubscriptionMissing:  http.StatusNotFound,
+	flight.CodeCountryNotFound:      http.StatusNotFound,
+	flight.CodeNotFound:             http.StatusNotFound,
+	codeFlagNotFound:                http.StatusNotFound,
+	codeRouteNotFound:               http.StatusNotFound,
+	codeMethodNotAllowed:            http.StatusMethodNotAllowed,
+	flight.CodeInvalidState:         http.StatusConflict,
+	flight.CodeConflict:             http.StatusConflict,
+	codePayloadTooLarge:             http.StatusRequestEntityTooLarge,
+	flight.CodeOriginRequired:       http.StatusUnprocessableEntity,
+	flight.CodeIdempotencyReused:    http.StatusUnprocessableEntity,
+	flight.CodeQuotaExceeded:        http.StatusTooManyRequests,
+	flight.CodeQuotaUnavailable:     http.StatusServiceUnavailable,
+	flight.CodeUpstream:             http.StatusBadGateway,
+	flight.CodeUpstreamUnavailable:  http.StatusServiceUnavailable,
+	flight.CodeUpstreamTimeout:      http.StatusGatewayTimeout,
+	codeStarting:                    http.StatusServiceUnavailable,
 }
 
 // reasons are the words of the error field, where they are not the status
@@ -89,6 +95,26 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(body.RetryAfterSeconds))
 	}
 	answer{status: body.StatusCode, body: encode(body)}.write(w)
+}
+
+// Starting answers while the service is not ready yet.
+func Starting() http.Handler {
+	return refuseAll(&flight.Error{Code: codeStarting, Message: "The service is not ready yet. Try again in a moment; /readyz says why.", RetryAfter: 2 * time.Second})
+}
+
+// NotHere answers for a process that does not serve the interface. The message
+// says what it does instead.
+func NotHere(message string) http.Handler {
+	return refuseAll(flight.Errorf(codeRouteNotFound, "%s", message))
+}
+
+// refuseAll answers every request with one error, as the interface does.
+func refuseAll(err *flight.Error) http.Handler {
+	a := &api{log: slog.Default()}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["X-Request-Id"] = []string{requestID(r.Header)}
+		a.fail(w, r, err)
+	})
 }
 
 // gone reports whether err is there because the client went away.

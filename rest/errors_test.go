@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/rest/resttest"
 )
 
 var legs = []flight.LegRef{
@@ -27,6 +28,9 @@ var failing = []struct {
 		{Field: "date", Message: "must be a calendar date"}, {Field: "limit", Message: "must be a whole number from 1 to 200"}}}},
 	{"missing_api_key", flight.Errorf(flight.CodeMissingAPIKey, "Send an API key.")},
 	{"invalid_api_key", flight.Errorf(flight.CodeInvalidAPIKey, "The API key is not valid.")},
+	{"account_disabled", flight.Errorf(flight.CodeAccountDisabled, "The account is disabled.")},
+	{"api_key_required", flight.Errorf(flight.CodeAPIKeyRequired, "This takes an API key.")},
+	{"account_token_required", flight.Errorf(flight.CodeAccountTokenRequired, "This takes the account token.")},
 	{"flight_not_found", flight.Errorf(flight.CodeFlightNotFound, "No flight AA1 departs on 2026-11-21.")},
 	{"leg_not_found", &flight.Error{Code: flight.CodeLegNotFound, Message: "No leg matches <the selector>.", Legs: legs}},
 	{"origin_required", fmt.Errorf("wrapped: %w", &flight.Error{Code: flight.CodeOriginRequired, Message: "Name the origin.", Legs: legs})},
@@ -44,6 +48,7 @@ var failing = []struct {
 	{"upstream_error", &flight.Error{Code: flight.CodeUpstream, Message: "The upstream refused.", Cause: errors.New("hush")}},
 	{"upstream_unavailable", &flight.Error{Code: flight.CodeUpstreamUnavailable, Message: "The upstream is down.", RetryAfter: 90*time.Second + time.Millisecond}},
 	{"upstream_timeout", flight.Errorf(flight.CodeUpstreamTimeout, "The upstream was too slow.")},
+	{"starting", &flight.Error{Code: codeStarting, Message: "The service is not ready yet.", RetryAfter: 2 * time.Second}},
 	{"payload_too_large", flight.Errorf(codePayloadTooLarge, "The body is too large.")},
 	{"method_not_allowed", flight.Errorf(codeMethodNotAllowed, "The method is not allowed.")},
 	{"route_not_found", flight.Errorf(codeRouteNotFound, "There is nothing here.")},
@@ -53,6 +58,10 @@ var failing = []struct {
 }
 
 func TestErrorBodies(t *testing.T) {
+	documented, err := resttest.New(encode(document("https://fw.example", "legacy")))
+	if err != nil {
+		t.Fatal(err)
+	}
 	named := map[flight.Code]bool{}
 	for _, c := range failing {
 		named[flight.Code(c.name)] = true
@@ -69,6 +78,9 @@ func TestErrorBodies(t *testing.T) {
 				t.Fatal(err)
 			}
 			Golden(t, "errors/"+c.name, head.String(), w.Body.Bytes())
+			if err := documented.Failure(w.Code, w.Header(), w.Body.Bytes()); err != nil {
+				t.Error(err)
+			}
 			if strings.Contains(w.Body.String(), "hush") {
 				t.Errorf("the cause is told: %s", w.Body)
 			}

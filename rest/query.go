@@ -44,9 +44,9 @@ func (q *query) flag(name string) bool {
 		return false
 	}
 	switch strings.ToLower(s) {
-	case "", "true", "1":
+	case "", "true", "1", "yes", "on":
 		return true
-	case "false", "0":
+	case "false", "0", "no", "off":
 	default:
 		q.faults.Add(name, "must be true or false")
 	}

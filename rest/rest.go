@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"runtime/debug"
+	"sync"
 
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/flight"
@@ -31,7 +32,12 @@ type Config struct {
 	Resolver *graph.Resolver // the use cases
 	Guard    Guard           // who may ask
 	Flags    *places.Atlas   // images of flags; nil: those that were built in
-	Logger   *slog.Logger    // our own faults, by request id; nil: slog.Default
+
+	// BaseURL is the public address and LegacyPrefix that of the second set of
+	// event headers ("": none), as the OpenAPI document says them.
+	BaseURL, LegacyPrefix string
+
+	Logger *slog.Logger // our own faults, by request id; nil: slog.Default
 }
 
 // api is the interface at work.
@@ -41,6 +47,8 @@ type api struct {
 	logs     graph.FlightSubscriptionResolver
 	guard    Guard
 	flags    *places.Atlas
+	openapi  func() *page
+	docs     func() *page
 	log      *slog.Logger
 	mux      *http.ServeMux
 }
@@ -59,6 +67,9 @@ func New(c Config) http.Handler {
 	if a.flags == nil {
 		a.flags = places.BuiltIn()
 	}
+	doc := sync.OnceValue(func() *tree { return document(c.BaseURL, c.LegacyPrefix) })
+	a.openapi = sync.OnceValue(func() *page { return newPage("application/json", encode(doc())) })
+	a.docs = sync.OnceValue(func() *page { return newDocsPage(doc()) })
 	for _, rt := range routes {
 		a.mux.Handle(rt.method+" "+rt.path, a.serve(rt))
 	}
@@ -86,12 +97,18 @@ func (a *api) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		if rt.access == keyed {
-			who, quota, err := a.guard.Admit(ctx, access.Presented(r), 1)
+			presented := access.Presented(r)
+			if access.IsToken(presented) {
+				a.fail(w, r, access.ErrToken)
+				return
+			}
+			who, quota, err := a.guard.Admit(ctx, presented, 1)
 			quota.SetHeaders(w.Header())
 			if err != nil {
 				a.fail(w, r, err)
 				return
 			}
+			who.Request = requestIDOf(w)
 			ctx = access.With(ctx, who)
 		}
 		ans, err := rt.handle(a, ctx, r)
@@ -103,9 +120,15 @@ func (a *api) serve(rt route) http.HandlerFunc {
 	}
 }
 
+// refuse answers the methods that a path does not have, and OPTIONS, which
+// asks for those that it has.
 func (a *api) refuse(allow string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allow)
+		if r.Method == http.MethodOptions {
+			answer{status: http.StatusNoContent}.write(w)
+			return
+		}
 		a.fail(w, r, flight.Errorf(codeMethodNotAllowed, "The method %.32q is not allowed here. Use %s.", r.Method, allow))
 	}
 }

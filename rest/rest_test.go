@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,10 +21,12 @@ import (
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/places"
 	"github.com/flightwire/flightwire/flight/upstream"
 	"github.com/flightwire/flightwire/graph"
 	"github.com/flightwire/flightwire/jobs"
 	"github.com/flightwire/flightwire/rest"
+	"github.com/flightwire/flightwire/rest/resttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -138,6 +141,31 @@ type rig struct {
 	server     *httptest.Server
 	key, other string // keys of two accounts
 	log        *syncWriter
+	atlas      *places.Atlas
+}
+
+// checker holds answers against the document.
+var checker = sync.OnceValue(func() *resttest.Checker {
+	c, err := resttest.New(rest.Document(baseURL, "legacy"))
+	if err != nil {
+		panic(err)
+	}
+	return c
+})
+
+const baseURL = "https://fw.example/"
+
+// serve returns the interface behind a guard. Whatever it answers is held
+// against the document, except where speed is measured.
+func (r *rig) serve(t testing.TB, guard rest.Guard) http.Handler {
+	h := rest.New(rest.Config{
+		Resolver: r.resolver, Guard: guard, Flags: r.atlas, BaseURL: baseURL, LegacyPrefix: "legacy",
+		Logger: slog.New(slog.NewTextHandler(r.log, nil)),
+	})
+	if _, measured := t.(*testing.B); measured || os.Getenv("FLIGHTWIRE_BENCH") != "" {
+		return h
+	}
+	return checker().Handler(t, h)
 }
 
 // syncWriter is a log that tests read.
@@ -172,12 +200,13 @@ func newRig(t testing.TB, m dbtest.Mode) *rig {
 	client := jobs.NewClient(m.Redis)
 	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Source: r.world, Clock: clock})
 	atlas := newAtlas(t)
-	r.resolver = graph.New(graph.ResolverConfig{BaseURL: "https://fw.example/", Countries: atlas, DB: m.DB, Intake: intake, Client: client, Clock: clock, LegacyPrefix: "legacy", Process: "test", Plans: testPlans})
+	r.resolver = graph.New(graph.ResolverConfig{BaseURL: baseURL, Countries: atlas, DB: m.DB, Intake: intake, Client: client, Clock: clock, LegacyPrefix: "legacy", Process: "test", Plans: testPlans})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { r.resolver.Run(ctx) })
 	r.guard = access.New(access.Config{DB: m.DB, Redis: m.Redis, Plans: testPlans, Grace: access.DefaultGrace, Alone: m.Name == "sqlite"}) // as dev and serve do
-	r.handler = rest.New(rest.Config{Resolver: r.resolver, Guard: r.guard, Flags: atlas, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.atlas = atlas
+	r.handler = r.serve(t, r.guard)
 	r.server = httptest.NewServer(r.handler)
 	t.Cleanup(func() { r.server.Close(); r.guard.Close(); stop(); running.Wait() })
 	keys := access.NewKeys(m.DB, m.Redis)

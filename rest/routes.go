@@ -24,7 +24,8 @@ const (
 	open  entry = true  // needs none, and costs nothing
 )
 
-// routes is the whole interface, in the order of the contract's endpoint table.
+// routes is the whole interface, in the order of the contract's endpoint table,
+// and its documentation.
 var routes = []route{
 	{"GET", "/v1/countries", keyed, (*api).listCountries},
 	{"GET", "/v1/countries/{code}", keyed, (*api).getCountry},
@@ -46,9 +47,13 @@ var routes = []route{
 	{"GET", "/v1/subscriptions/{id}/events", keyed, (*api).listEvents},
 	{"GET", "/v1/subscriptions/{id}/secret", keyed, (*api).revealSecret},
 	{"POST", "/v1/subscriptions/{id}/secret/rotate", keyed, (*api).rotateSecret},
+
+	{"GET", "/v1/openapi.json", open, (*api).getOpenAPI},
+	{"GET", "/v1/docs", open, (*api).getDocs},
 }
 
-// allowed returns the Allow header of each path.
+// allowed returns the Allow header of each path. OPTIONS is answered
+// everywhere.
 func allowed(routes []route) map[string]string {
 	methods := map[string][]string{}
 	for _, rt := range routes {
@@ -59,6 +64,7 @@ func allowed(routes []route) map[string]string {
 	}
 	allow := make(map[string]string, len(methods))
 	for path, m := range methods {
+		m = append(m, "OPTIONS")
 		slices.Sort(m)
 		allow[path] = strings.Join(m, ", ")
 	}

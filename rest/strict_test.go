@@ -33,6 +33,7 @@ func TestBodyIsStrict(t *testing.T) {
 		{"unknown", with(`"colour":1,"Events":[],"status":"active"`),
 			[]string{"colour: is not a field", "Events: is not a field", "status: is not a field"}},
 		{"unknown, long", with(`"` + strings.Repeat("é", 90) + `":1`), []string{strings.Repeat("é", 50) + "…: is not a field"}},
+		{"nameless", with(`"":1,"headers":{"":1}`), []string{"headers: has a field without a name", "body: has a field without a name"}},
 		{"repeated", with(`"date":"2026-11-22","d\u0061te":"2026-11-23"`), []string{"date: must not be repeated", "date: must not be repeated"}},
 		{"wrong types", `{"carrier":1,"flightNumber":100,"date":{},"webhookUrl":[],"origin":true,"destination":0,"flightId":1,"secret":7,
 			"events":"all","delayThresholdMinutes":"5","headers":[],"metadata":"x"}`, []string{

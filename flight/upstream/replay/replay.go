@@ -28,7 +28,7 @@ package replay
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"io"
 	"os"
 	"slices"
@@ -39,15 +39,28 @@ import (
 	"github.com/flightwire/flightwire/flight/upstream"
 )
 
-// ShippedDate is the day that comes with the project.
-const ShippedDate = "2013-07-10"
+// The days that come with the project. Their source and licence stand in
+// days/NOTICE.md.
+const (
+	ShippedDate  = "2013-07-10" // thunderstorms; played where nothing else is named
+	BlizzardDate = "2013-02-08"
+)
 
-//go:embed days/2013-07-10.csv
-var shipped []byte
+//go:embed days/*.csv
+var days embed.FS
 
-// Shipped returns the file of the day that comes with the project. Its source
-// and licence stand in days/NOTICE.md.
-func Shipped() []byte { return bytes.Clone(shipped) }
+// Shipped returns the file of the day of ShippedDate.
+func Shipped() []byte { return Day(ShippedDate) }
+
+// Day returns the file of a day that comes with the project, and nil for any
+// other date.
+func Day(date string) []byte {
+	file, err := days.ReadFile("days/" + date + ".csv")
+	if err != nil {
+		return nil
+	}
+	return file
+}
 
 // Config says which day is played. The zero Config plays the shipped one.
 type Config struct {
@@ -80,7 +93,7 @@ func New(c Config) (*Source, error) {
 		defer f.Close()
 		in = f
 	default:
-		in = bytes.NewReader(shipped)
+		in = bytes.NewReader(Shipped())
 	}
 	legs, err := read(in, c.FlagBase)
 	if err != nil {

@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"os"
@@ -170,9 +171,9 @@ type row struct {
 	schedDep, actDep, schedArr, actArr flight.Time
 }
 
-func rows(t testing.TB) []row {
+func rows(t testing.TB, date string) []row {
 	t.Helper()
-	records, err := csv.NewReader(strings.NewReader(string(replay.Shipped()))).ReadAll()
+	records, err := csv.NewReader(bytes.NewReader(replay.Day(date))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func rows(t testing.TB) []row {
 func TestEveryMinute(t *testing.T) {
 	t.Parallel()
 	day := shippedDay(t)
-	for _, r := range rows(t) {
+	for _, r := range rows(t, replay.ShippedDate) {
 		end := max(r.schedArr, r.actArr, r.schedArr+r.actDep-r.schedDep) + minute
 		for now := r.schedDep - 120*minute; now <= end; now += everyMinute {
 			s := leg(t, day, r.key, now)
@@ -229,12 +230,31 @@ func happened(at, now flight.Time) flight.Time {
 	return at
 }
 
-// TestWholeDay counts how the day began and ended.
+// TestWholeDay counts how the days began and ended.
 func TestWholeDay(t *testing.T) {
-	day := shippedDay(t)
+	for _, want := range []wholeDay{
+		{replay.ShippedDate, 846, 121, 37, "2013-07-10T08:00Z", "2013-07-11T13:07Z"},
+		{replay.BlizzardDate, 455, 472, 3, "2013-02-08T09:00Z", "2013-02-09T06:22Z"},
+	} {
+		t.Run(want.date, func(t *testing.T) { want.check(t) })
+	}
+}
+
+// wholeDay is how a day ends, and between which times it changes.
+type wholeDay struct {
+	date                         string
+	arrived, cancelled, diverted int
+	from, to                     string
+}
+
+func (w wholeDay) check(t *testing.T) {
+	day, err := replay.New(replay.Config{CSV: bytes.NewReader(replay.Day(w.date))})
+	if err != nil {
+		t.Fatal(err)
+	}
 	from, to := day.Span()
 	phases := map[flight.Phase]int{}
-	for i, r := range rows(t) {
+	for i, r := range rows(t, w.date) {
 		if key := day.Flights()[i]; key != r.key {
 			t.Fatalf("flight %d is %s, in the file %s", i, key, r.key)
 		}
@@ -254,11 +274,19 @@ func TestWholeDay(t *testing.T) {
 			t.Errorf("%s is diverted to %+v", s.LegKey(), d.Airport)
 		}
 	}
-	if phases["arrived"] != 846 || phases["cancelled"] != 121 || phases["diverted"] != 37 || len(day.Flights()) != 1004 {
+	if phases["arrived"] != w.arrived || phases["cancelled"] != w.cancelled || phases["diverted"] != w.diverted {
 		t.Errorf("%d flights ended as %v", len(day.Flights()), phases)
 	}
-	if from != utc(t, "2013-07-10T08:00Z") || to != utc(t, "2013-07-11T13:07Z") {
+	if from != utc(t, w.from) || to != utc(t, w.to) {
 		t.Errorf("the day goes from %s to %s", from, to)
+	}
+}
+
+func TestNoSuchDay(t *testing.T) {
+	for _, date := range []string{"", "2013-07-11", "../NOTICE"} {
+		if file := replay.Day(date); file != nil {
+			t.Errorf("%q is a day of %d bytes", date, len(file))
+		}
 	}
 }
 
