@@ -81,7 +81,7 @@ func run(ctx context.Context, c Config) (err error) {
 	}
 	every := pollEvery(c, clock)
 	tasks := jobs.NewClient(client)
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Source: source, Clock: clock, PollEvery: every, Step: c.step})
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Source: source, Clock: clock, PollEvery: every, Hold: c.Hold, Step: c.step})
 
 	routes, greeted := http.NewServeMux(), func() {}
 	if c.Role != roleWorker {
@@ -115,7 +115,7 @@ func run(ctx context.Context, c Config) (err error) {
 		open.add(func() error { sender.Close(); return nil })
 		worker := jobs.NewWorker(jobs.WorkerConfig{
 			DB: database, Redis: client, Client: tasks, Intake: intake, Sender: sender,
-			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, Step: c.step,
+			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, HistoryDays: c.HistoryDays, Step: c.step,
 		})
 		if err := worker.Start(); err != nil {
 			return err

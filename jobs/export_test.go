@@ -7,3 +7,6 @@ func (c *WorkerConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = ma
 
 // SetLeaseMargin shortens the lease of polls: the time-out and margin.
 func (c *IntakeConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = margin }
+
+// SetHouseEvery shortens the interval between two passes over what is old.
+func (c *WorkerConfig) SetHouseEvery(every time.Duration) { c.houseEvery = every }

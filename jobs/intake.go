@@ -23,6 +23,7 @@ type IntakeConfig struct {
 	Source    upstream.Source
 	Clock     flight.Clock  // the world's; zero: wall time
 	PollEvery time.Duration // a fixed poll interval; 0: adaptive
+	Hold      time.Duration // world time for which a value that vanished still counts; 0: none does
 	Timeout   time.Duration // of one upstream call; 0: 6 s, which a poll's lease outlasts
 	Step      func(string)  // tests' failpoints; nil: none
 
@@ -115,7 +116,7 @@ const acceptTimeout = 10 * time.Second
 func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim) (answer, error) {
 	askedAt := in.DB.Now()
 	a := answer{Answer: db.Answer{
-		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.Schedule(), Poll: claim,
+		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.Schedule(), Hold: in.Hold, Poll: claim,
 	}}
 	legs, err := in.legs(ctx, key, a.Now)
 	missing := flight.CodeOf(err) == flight.CodeFlightNotFound
