@@ -7,3 +7,6 @@ func (c *WorkerConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = ma
 
 // SetLeaseMargin shortens the lease of polls: the time-out and margin.
 func (c *IntakeConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = margin }
+
+// Settle is one round of what a Budget does every few seconds.
+func (b *Budget) Settle() { b.settle(true) }
