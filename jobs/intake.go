@@ -232,6 +232,7 @@ func (in *Intake) putOff(ctx context.Context, claim db.PollClaim, rank flight.Ra
 	world := in.Clock.World(now)
 	wait := in.Clock.World(now.Add(short.wait)).Std().Sub(world.Std()) // limits are of wall time
 	events, err := in.DB.PutOffPoll(ctx, claim, world, in.schedule().PutOff(rank, world, wait, short.reason))
+	in.Step("poll.put_off")
 	if events {
 		in.wakeDelivery(ctx)
 	}
