@@ -87,9 +87,11 @@ func run(ctx context.Context, c Config) (err error) {
 	if c.Role != roleWorker {
 		guard := access.New(access.Config{DB: database, Redis: client, Plans: c.Plans, Grace: *c.QuotaGrace, Alone: c.RedisURL == ""})
 		open.add(func() error { guard.Close(); return nil })
+		keys := access.NewKeys(database, client)
+		keys.Plans = c.Plans
 		resolver := graph.New(graph.ResolverConfig{
 			DB: database, Intake: intake, Client: tasks, Clock: clock, AllowPrivateWebhooks: *c.AllowPrivateWebhooks,
-			LegacyPrefix: c.LegacyPrefix, CacheTTL: c.CacheTTL, Process: processID(), BaseURL: base, Plans: c.Plans, Live: guard,
+			LegacyPrefix: c.LegacyPrefix, CacheTTL: c.CacheTTL, Process: processID(), BaseURL: base, Plans: c.Plans, Live: guard, Keys: keys,
 		})
 		open.add(background(resolver.Run))
 		routes.Handle("/graphql", c.CORS.Wrap(graph.NewHandler(resolver, graph.HandlerConfig{Auth: guard, Context: server.streams.ctx})))

@@ -34,6 +34,28 @@ func TestBadInput(t *testing.T) {
 		{"keys list with a bad database", "keys list", "DATABASE_URL=mysql://u:hush@h/d", "DATABASE_URL"},
 		{"migrate status with a bad database", "migrate status", "DATABASE_URL=:hush", "DATABASE_URL"},
 		{"keys with a bad mode", "keys list --migrate perhaps", "", "FLIGHTWIRE_MIGRATE"},
+		{"accounts alone", "accounts", "", "create"},
+		{"accounts create without a name", "accounts create --plan free", "", "<name>"},
+		{"accounts create without a plan", "accounts create acme", "", "--plan"},
+		{"accounts create with no plan of ours", "accounts create acme --plan gold", "", "starter"},
+		{"accounts plan without a plan", "accounts plan acme", "", "<plan>"},
+		{"accounts plan of nobody", "accounts plan nobody pro", "", "nobody"},
+		{"accounts plan with no plan of ours", "accounts plan nobody gold", "", "starter"},
+		{"accounts token of nobody", "accounts token nobody", "", "nobody"},
+		{"accounts disable of nobody", "accounts disable nobody", "", "nobody"},
+		{"accounts enable without a name", "accounts enable", "", "<name>"},
+		{"accounts disable without Redis", "accounts disable x", "DATABASE_URL=postgres://u:hush@h/d", "REDIS_URL"},
+		{"accounts token without Redis", "accounts token x", "DATABASE_URL=postgres://u:hush@h/d", "REDIS_URL"},
+		{"usage of no month", "usage --month 2026-13", "", "2026-13"},
+		{"usage of a day", "usage --month 2026-11-21", "", "2026-11-21"},
+		{"usage in two forms", "usage --csv --json", "", "--csv"},
+		{"usage with an argument", "usage 2026-11", "", "2026-11"},
+		{"audit of nobody", "audit --account nobody", "", "nobody"},
+		{"audit of nothing", "audit --limit 0", "", "--limit"},
+		{"audit of too much", "audit --limit 10001", "", "--limit"},
+		{"secrets alone", "secrets", "", "reencrypt"},
+		{"secrets reencrypt without a key", "secrets reencrypt", "DATABASE_URL=postgres://u:hush@h/d", "FLIGHTWIRE_SECRET_KEY"},
+		{"secrets reencrypt with a bad key", "secrets reencrypt", "FLIGHTWIRE_SECRET_KEY=hush", "FLIGHTWIRE_SECRET_KEY"},
 		{"address without a port", "dev", "FLIGHTWIRE_ADDR=localhost", "FLIGHTWIRE_ADDR"},
 		{"address with a great port", "dev --addr :70000", "", "FLIGHTWIRE_ADDR"},
 		{"base without a scheme", "dev", "FLIGHTWIRE_BASE_URL=example.com", "FLIGHTWIRE_BASE_URL"},
@@ -113,7 +135,9 @@ func clearSettings(t *testing.T) {
 // TestHelp: every command says what it does; the list of settings is whole.
 func TestHelp(t *testing.T) {
 	clearSettings(t)
-	for _, c := range []string{"", "dev", "serve", "migrate", "migrate up", "migrate status", "keys", "keys create", "keys list", "keys rotate", "keys revoke", "version"} {
+	for _, c := range []string{"", "dev", "serve", "migrate", "migrate up", "migrate status", "keys", "keys create", "keys list", "keys rotate", "keys revoke",
+		"accounts", "accounts create", "accounts list", "accounts token", "accounts plan", "accounts disable", "accounts enable",
+		"usage", "audit", "secrets", "secrets reencrypt", "version"} {
 		var out, errs bytes.Buffer
 		if code := realMain(append(strings.Fields(c), "--help"), &out, &errs, nil); code != 0 || !strings.Contains(out.String(), "Usage: flightwire "+c) || errs.Len() > 0 {
 			t.Errorf("%q --help: exit %d\n%s%s", c, code, out.String(), errs.String())

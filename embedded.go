@@ -130,13 +130,13 @@ func writeBeside(path, line string) (name string, err error) {
 }
 
 // demo is what dev has besides the service: a key that works at once, and the
-// socket through which keys commands reach this process.
+// socket through which commands reach this process.
 type demo struct {
 	key     string
 	keyFile string
 	account string
 	db      *db.DB
-	socket  *keySocket
+	socket  *operatorSocket
 }
 
 // openDemo finds the demo key of an earlier start, or makes one, and opens the
@@ -149,7 +149,7 @@ func openDemo(ctx context.Context, c Config, d *db.DB, r redis.UniversalClient, 
 		return nil, fmt.Errorf("demo key: %w", err)
 	}
 	var err error
-	m.socket, err = serveKeys(c.DataDir, keys)
+	m.socket, err = serveOperator(c.DataDir, newLocal(d, r, c.Plans))
 	return m, err
 }
 
@@ -164,6 +164,8 @@ func (m *demo) openKey(ctx context.Context, keys *access.Keys, guard *access.Gua
 	case "":
 		m.account = who.Account
 		return nil
+	case flight.CodeAccountDisabled:
+		return errors.New("its account is disabled; take it into use again with: flightwire accounts enable demo")
 	case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey: // none yet, or it was revoked
 	default:
 		return err

@@ -36,8 +36,13 @@ type cli struct {
 	Dev     devCommand     `cmd:"" default:"withargs" help:"Start with everything embedded, simulated flights, a demo key and a webhook inbox. The default."`
 	Serve   serveCommand   `cmd:"" help:"Serve with PostgreSQL and Redis: the API, the workers, or both."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date, or say where it stands."`
-	Keys    keysCommand    `cmd:"" help:"Make, list, rotate and revoke API keys."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+
+	Keys     keysCommand     `cmd:"" help:"Make, list, rotate and revoke API keys."`
+	Accounts accountsCommand `cmd:"" help:"Make, list and disable accounts, change their plans, issue their tokens."`
+	Usage    usageCommand    `cmd:"" help:"List what each account has used in a month, for billing."`
+	Audit    auditCommand    `cmd:"" help:"List who did what to accounts, keys and secrets, newest first."`
+	Secrets  secretsCommand  `cmd:"" help:"Encrypt stored secrets under a new key."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
 // session is what a command runs with.

@@ -1,5 +1,5 @@
 // Package access says who is asking, and whether they may ask more: it makes,
-// rotates and revokes API keys, checks the one that a request presents, counts
+// rotates and revokes API keys and account tokens, checks the one that a request presents, counts
 // the request against the key's plan, and carries the account in the request's
 // context, for REST and GraphQL alike.
 //
@@ -24,14 +24,28 @@ import (
 	"context"
 	"net/http"
 	"strings"
+
+	"github.com/flightwire/flightwire/db"
 )
 
 // Identity is who a request comes from.
 type Identity struct {
 	Account     string // account id, "acc_…": what subscriptions belong to
 	AccountName string
-	KeyID       string // what request windows are counted by
+	KeyID       string // of the key or the account token: what request windows are counted by
 	Plan        string
+	Token       bool   // it was the account token, which manages keys and does nothing else
+	Request     string // id of the request, for the audit log; "": it has none
+}
+
+// Actor is the identity as the audit log names it. It may change what belongs
+// to its account.
+func (id Identity) Actor() db.Actor {
+	kind := db.ActorKey
+	if id.Token {
+		kind = db.ActorToken
+	}
+	return db.Actor{Kind: kind, ID: id.KeyID, Account: id.Account, Request: id.Request}
 }
 
 type identityKey struct{}

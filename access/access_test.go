@@ -36,7 +36,7 @@ func TestFrom(t *testing.T) {
 	if id, ok := From(context.Background()); ok {
 		t.Errorf("a bare context carries %+v", id)
 	}
-	want := Identity{"acc_1", "Acme", testID, "pro"}
+	want := Identity{"acc_1", "Acme", testID, "pro", true, "req_1"}
 	if id, ok := From(With(context.Background(), want)); !ok || id != want {
 		t.Errorf("got %+v, %v", id, ok)
 	}

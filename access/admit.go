@@ -12,6 +12,9 @@ import (
 // three takes nothing. Requests that wait at the same time share the call and
 // get exactly what is left, in the order of their coming.
 //
+// An account token has windows of its own, as large as a key's of its account's
+// plan.
+//
 // The Quota says where the key stands then; it is zero where nothing was
 // counted. Further errors: CodeQuotaExceeded with the Window and RetryAfter;
 // CodeQuotaUnavailable with RetryAfter, when Redis does not answer and the key
@@ -54,13 +57,13 @@ func (g *Guard) admit(ctx context.Context, id, secret string, cost int64) (Ident
 			q.entry = e.String()
 		}
 		switch {
-		case !matches(e.hash, secret): // then nothing was taken
-			return Identity{}, Quota{}, errInvalid
+		case e.check(secret) != nil: // then nothing was taken
+			return Identity{}, Quota{}, e.check(secret)
 		case a.reply.counted:
 			if q.seeded != "" {
 				g.ledger.sown(id, a.reply.trip)
 			}
-			return g.outcome(e.identity(id), a, t)
+			return g.outcome(e.identity(id, secret), a, t)
 		case a.reply.lost:
 			seed, err := g.ledger.read(ctx, id, a.reply)
 			if err != nil {
@@ -92,15 +95,15 @@ func (g *Guard) admitBlind(ctx context.Context, id, secret string, cost int64) (
 	if err != nil {
 		return Identity{}, Quota{}, err
 	}
-	if !matches(e.hash, secret) {
-		return Identity{}, Quota{}, errInvalid
+	if err := e.check(secret); err != nil {
+		return Identity{}, Quota{}, err
 	}
 	now := g.now()
 	if err := g.spare.take(id, g.plans.Of(e.plan).Requests, cost, now, g.asks.downFor()); err != nil {
 		unavailable.Inc()
-		return e.identity(id), Quota{}, err
+		return e.identity(id, secret), Quota{}, err
 	}
 	allowedBlind.Inc()
 	g.ledger.add(id, cost, now)
-	return e.identity(id), Quota{}, nil
+	return e.identity(id, secret), Quota{}, nil
 }

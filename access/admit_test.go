@@ -341,7 +341,7 @@ func TestAllowanceWithoutRedis(t *testing.T) {
 			if down.Load() {
 				cmd.SetErr(errors.New("down"))
 			} else if c, ok := cmd.(*redis.Cmd); ok {
-				c.SetVal([]any{entry{hashSecret(testSecret), "acc_1", "pro", "A"}.String(), "pro", int64(0), int64(0), int64(0), int64(1)})
+				c.SetVal([]any{entry{hash: hashSecret(testSecret), account: "acc_1", plan: "pro", name: "A"}.String(), "pro", int64(0), int64(0), int64(0), int64(1)})
 			}
 		}, func(int) {})
 		defer r.Close()

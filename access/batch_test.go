@@ -117,7 +117,7 @@ func TestWithoutRedis(t *testing.T) {
 			if down {
 				cmd.SetErr(errors.New("down"))
 			} else {
-				cmd.(*redis.StringCmd).SetVal(entry{hashSecret(testSecret), "acc_1", "pro", "A"}.String())
+				cmd.(*redis.StringCmd).SetVal(entry{hash: hashSecret(testSecret), account: "acc_1", plan: "pro", name: "A"}.String())
 			}
 		}, nil)
 		defer r.Close()

@@ -14,12 +14,14 @@ import (
 // The Redis entry fw:{<key id>}:key says what a check needs to know. It is one
 // of
 //
-//	ok <hash> <account id> <plan> <account name>   the key's row as it stands
-//	no                                             no such key, or revoked
-//	lease <token>                                  somebody is reading the row
-//	held                                           the row is being changed
+//	ok <hash> <account id> <plan> <account name>    the key's row as it stands
+//	off <hash> <account id> <plan> <account name>   the same, of a disabled account
+//	no                                              no such key, or revoked
+//	lease <token>                                   somebody is reading the row
+//	held                                            the row is being changed
 //
-// Only the holder of the lease puts ok or no, and only while its own lease is
+// What is said of a key holds of an account token too; their ids are of one
+// kind. Only the holder of the lease puts ok, off or no, and only while its own lease is
 // still there. Whoever changes a row holds the entry first and removes it
 // afterwards, and with it any lease, so that a reader that was slower than the
 // change has nothing left to replace. That holds whatever Redis forgets in
@@ -39,26 +41,43 @@ const (
 // key on one node of a cluster.
 func entryKey(id string) string { return "fw:{" + id + "}:key" }
 
+// check says whether a secret lets its bearer in. Only who has the right one is
+// told that the account is disabled.
+func (e entry) check(secret string) error {
+	switch {
+	case !matches(e.hash, secret):
+		return errInvalid
+	case e.off:
+		return errDisabled
+	}
+	return nil
+}
+
 // entry is what is known of a key id. The zero entry fits no secret.
 type entry struct {
 	hash    string // "" when there is no such key, or it is revoked
 	account string
 	plan    string
 	name    string
+	off     bool // its account is disabled
 }
 
 func entryOf(k db.APIKey) entry {
 	if !k.RevokedAt.IsZero() {
 		return entry{}
 	}
-	return entry{k.Hash, k.Account, k.Plan, k.AccountName}
+	return entry{k.Hash, k.Account, k.Plan, k.AccountName, !k.DisabledAt.IsZero()}
 }
 
 func (e entry) String() string {
 	if e.hash == "" {
 		return entryNo
 	}
-	return strings.Join([]string{"ok", e.hash, e.account, e.plan, e.name}, " ")
+	state := "ok"
+	if e.off {
+		state = "off"
+	}
+	return strings.Join([]string{state, e.hash, e.account, e.plan, e.name}, " ")
 }
 
 // parseEntry reads what String wrote; ok is false for anything else, for which
@@ -67,10 +86,11 @@ func parseEntry(s string) (e entry, ok bool) {
 	if s == entryNo {
 		return entry{}, true
 	}
-	rest, ok := strings.CutPrefix(s, "ok ")
-	if !ok {
+	state, rest, _ := strings.Cut(s, " ")
+	if state != "ok" && state != "off" {
 		return entry{}, false
 	}
+	e.off = state == "off"
 	e.hash, rest, _ = strings.Cut(rest, " ")
 	e.account, rest, _ = strings.Cut(rest, " ")
 	e.plan, e.name, ok = strings.Cut(rest, " ")

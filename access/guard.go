@@ -22,12 +22,18 @@ const (
 	recentKeys = 10_000
 )
 
-// The two refusals. The text is the same whatever is wrong with a key.
+// The refusals. The text is the same whatever is wrong with a key.
 var (
 	errMissing = &flight.Error{Code: flight.CodeMissingAPIKey,
 		Message: "Send an API key in the x-api-key header, or as Authorization: Bearer <key>."}
 	errInvalid = &flight.Error{Code: flight.CodeInvalidAPIKey,
 		Message: "The API key is not valid: it is incomplete, unknown, revoked or replaced by a newer one. Send the key as it was last issued."}
+	errDisabled = &flight.Error{Code: flight.CodeAccountDisabled,
+		Message: "The account is disabled. Ask whoever runs this service to enable it."}
+
+	// ErrToken is the refusal of an account token where it is of no use.
+	ErrToken = &flight.Error{Code: flight.CodeInvalidAPIKey,
+		Message: "This is an account token, which manages keys in GraphQL and does nothing else. Send an API key (fw_…)."}
 )
 
 // Guard checks presented keys and counts their requests. It is safe for
@@ -90,7 +96,7 @@ func New(c Config) *Guard {
 	if c.Now == nil {
 		c.Now = c.DB.Now
 	}
-	return newGuardOn(c, c.DB.Key, c.DB)
+	return newGuardOn(c, c.DB.Credential, c.DB)
 }
 
 func newGuardOn(c Config, read func(context.Context, string) (db.APIKey, error), store usageStore) *Guard {
@@ -112,8 +118,9 @@ func (g *Guard) Close() {
 	g.loops.Wait()
 }
 
-// Authenticate returns whose key was presented, and counts nothing. The errors are
-// CodeMissingAPIKey for "", CodeInvalidAPIKey for whatever is no key in use,
+// Authenticate returns whose key or account token was presented, and counts
+// nothing. The errors are CodeMissingAPIKey for "", CodeInvalidAPIKey for
+// whatever is neither in use, CodeAccountDisabled when its account is disabled,
 // and internal ones when neither Redis nor SQL could be asked, or ctx ended.
 func (g *Guard) Authenticate(ctx context.Context, presented string) (Identity, error) {
 	if presented == "" {
@@ -127,11 +134,11 @@ func (g *Guard) Authenticate(ctx context.Context, presented string) (Identity, e
 	if err != nil {
 		return Identity{}, fmt.Errorf("check the API key %s: %w", id, err)
 	}
-	if !matches(e.hash, secret) {
-		return Identity{}, errInvalid
+	if err := e.check(secret); err != nil {
+		return Identity{}, err
 	}
 	g.recent.Set(sha256.Sum256([]byte(presented)), time.Now())
-	return e.identity(id), nil
+	return e.identity(id, secret), nil
 }
 
 // Recent reports whether Authenticate let this key in on this process within
@@ -142,8 +149,8 @@ func (g *Guard) Recent(presented string) bool {
 	return ok && time.Since(at) < recentFor
 }
 
-func (e entry) identity(id string) Identity {
-	return Identity{Account: e.account, AccountName: e.name, KeyID: id, Plan: e.plan}
+func (e entry) identity(id, secret string) Identity {
+	return Identity{Account: e.account, AccountName: e.name, KeyID: id, Plan: e.plan, Token: IsToken(secret)}
 }
 
 // entry returns what is known of a key id, as it stood at some moment after

@@ -250,8 +250,8 @@ func TestPutReplacesItsOwnLeaseOnly(t *testing.T) {
 	dbtest.EachMode(t, func(t *testing.T, m dbtest.Mode) {
 		g := NewGuard(m.DB, m.Redis)
 		defer g.Close()
-		e := entry{hashSecret(testSecret), "acc_1", "pro", "A"}
-		newer := entry{hashSecret("newer"), "acc_1", "pro", "A"}.String()
+		e := entry{hash: hashSecret(testSecret), account: "acc_1", plan: "pro", name: "A"}
+		newer := entry{hash: hashSecret("newer"), account: "acc_1", plan: "pro", name: "A"}.String()
 		for name, there := range map[string]string{"nothing": "", "held": entryHeld, "another's lease": leasePrefix + "x", "an entry": newer} {
 			id := newKeyID()
 			lease, found := g.lease(t.Context(), id)
@@ -286,7 +286,7 @@ func TestPutReplacesItsOwnLeaseOnly(t *testing.T) {
 }
 
 func TestEntryText(t *testing.T) {
-	for _, e := range []entry{{}, {"h", "acc_1", "pro", "A"}, {"h", "acc_1", "pro", " Ada  & Co "}, {"h", "acc_1", "pro", "ok no held"}} {
+	for _, e := range []entry{{}, {"h", "acc_1", "pro", "A", false}, {"h", "acc_1", "pro", " Ada  & Co ", true}, {"h", "acc_1", "pro", "ok no held", false}} {
 		if got, ok := parseEntry(e.String()); !ok || got != e {
 			t.Errorf("%+v is read as %+v, %v", e, got, ok)
 		}

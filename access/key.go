@@ -8,11 +8,13 @@ import (
 	"strings"
 )
 
-// A key reads fw_<key id>_<secret>. Both parts are base32 without padding, so
-// the text has no other underscore, survives every shell and copies with a
-// double click.
+// A key reads fw_<key id>_<secret>, an account token fwa_<token id>_<secret>.
+// Both parts are base32 without padding, so the text has no other underscore,
+// survives every shell and copies with a double click.
 const (
-	keyPrefix = "fw_"
+	keyPrefix   = "fw_"
+	tokenPrefix = "fwa_"
+
 	idLen     = 16 // 80 bits: nobody can ask for an id before it is given out
 	secretLen = 26 // 130 bits
 )
@@ -24,15 +26,37 @@ func newSecret() string { return rand.Text()[:secretLen] }
 // keyText is the key as its owner sees it, once.
 func keyText(id, secret string) string { return keyPrefix + id + "_" + secret }
 
-// splitKey takes a presented key apart. ok is false for whatever cannot be one
-// of ours, so that such a thing costs neither Redis nor SQL.
+// tokenText is the account token as its owner sees it, once.
+func tokenText(id, secret string) string { return tokenPrefix + id + "_" + secret }
+
+// ofToken is the secret of an account token as it is hashed. The hash of a
+// token therefore fits no key, and no key's fits a token, whatever somebody
+// puts in front of it.
+func ofToken(secret string) string { return tokenPrefix + secret }
+
+// IsToken reports whether what was presented claims to be an account token.
+func IsToken(presented string) bool { return strings.HasPrefix(presented, tokenPrefix) }
+
+// splitKey takes a presented key or account token apart; secret is as it is
+// hashed. ok is false for whatever cannot be one of ours, so that such a thing
+// costs neither Redis nor SQL.
 func splitKey(presented string) (id, secret string, ok bool) {
-	const at = len(keyPrefix) + idLen
-	if len(presented) != at+1+secretLen || presented[:len(keyPrefix)] != keyPrefix || presented[at] != '_' {
+	prefix := keyPrefix
+	if IsToken(presented) {
+		prefix = tokenPrefix
+	}
+	at := len(prefix) + idLen
+	if len(presented) != at+1+secretLen || presented[:len(prefix)] != prefix || presented[at] != '_' {
 		return "", "", false
 	}
-	id, secret = presented[len(keyPrefix):at], presented[at+1:]
-	return id, secret, validID(id) && base32(secret, 'A')
+	id, secret = presented[len(prefix):at], presented[at+1:]
+	if !validID(id) || !base32(secret, 'A') {
+		return "", "", false
+	}
+	if prefix == tokenPrefix {
+		secret = ofToken(secret)
+	}
+	return id, secret, true
 }
 
 func validID(id string) bool { return len(id) == idLen && base32(id, 'a') }

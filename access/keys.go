@@ -15,12 +15,18 @@ import (
 
 const changeTimeout = 10 * time.Second // well under heldFor
 
-// Keys makes and changes API keys. It is safe for concurrent use.
+// MaxKeys is how many keys an account may have had in use in a month when it
+// makes one by itself. The operator is bound by nothing.
+const MaxKeys = 50
+
+// Keys makes and changes API keys, in the operator's name. It is safe for
+// concurrent use.
 type Keys struct {
 	Plans Plans // that accounts may be on; nil: the built-in ones
 
 	db    *db.DB
 	redis redis.UniversalClient
+	by    db.Actor
 }
 
 // IssuedKey is a key with its secret, which is shown this once.
@@ -41,10 +47,74 @@ type Key struct {
 	CreatedAt flight.Time
 	RotatedAt flight.Time // unknown: never rotated
 	RevokedAt flight.Time // unknown: in use
+
+	LastUsedAt flight.Time // some seconds behind; unknown: never used
 }
 
 // NewKeys returns a Keys on the database and the Redis that the Guards use.
-func NewKeys(d *db.DB, r redis.UniversalClient) *Keys { return &Keys{db: d, redis: r} }
+func NewKeys(d *db.DB, r redis.UniversalClient) *Keys {
+	return &Keys{db: d, redis: r, by: db.Operator}
+}
+
+// For returns the keys of one account, for whoever has its token: another
+// account's key is CodeNotFound.
+func (k *Keys) For(who Identity) *AccountKeys {
+	own := *k
+	own.by = who.Actor()
+	return &AccountKeys{own}
+}
+
+// AccountKeys makes and changes the API keys of one account.
+type AccountKeys struct{ keys Keys }
+
+// Create makes a key. CodeConflict when the account has had MaxKeys this month.
+func (a *AccountKeys) Create(ctx context.Context) (IssuedKey, error) {
+	id, secret := newKeyID(), newSecret()
+	key, err := a.keys.db.AddKey(ctx, a.keys.by, id, hashSecret(secret), MaxKeys)
+	if err != nil {
+		return IssuedKey{}, err
+	}
+	return issued(key, secret), nil
+}
+
+// List returns every key, revoked ones too, oldest first.
+func (a *AccountKeys) List(ctx context.Context) ([]Key, error) {
+	return keysOf(a.keys.db.KeysOf(ctx, a.keys.by.Account))
+}
+
+// Rotate is [Keys.Rotate].
+func (a *AccountKeys) Rotate(ctx context.Context, id string) (IssuedKey, error) {
+	if err := a.owns(ctx, id); err != nil {
+		return IssuedKey{}, err
+	}
+	return a.keys.Rotate(ctx, id)
+}
+
+// Revoke is [Keys.Revoke].
+func (a *AccountKeys) Revoke(ctx context.Context, id string) (Key, error) {
+	if err := a.owns(ctx, id); err != nil {
+		return Key{}, err
+	}
+	return a.keys.Revoke(ctx, id)
+}
+
+// owns is CodeNotFound unless the account has that key. It is asked before the
+// entry is held, so that nobody holds up another's key.
+func (a *AccountKeys) owns(ctx context.Context, id string) error {
+	if !validID(id) {
+		return noKey(id)
+	}
+	switch key, err := a.keys.db.Key(ctx, id); {
+	case flight.CodeOf(err) == flight.CodeNotFound, err == nil && key.Account != a.keys.by.Account:
+		return noKey(id)
+	default:
+		return err
+	}
+}
+
+func noKey(id string) error {
+	return flight.Errorf(flight.CodeNotFound, "There is no API key with the id %.64q.", strings.ToValidUTF8(id, "?"))
+}
 
 // Create makes a key for the account with that name, and the account when
 // there is none. The plan may be left out for an account that exists. The
@@ -65,7 +135,7 @@ func (k *Keys) Create(ctx context.Context, account, plan string) (IssuedKey, err
 		return IssuedKey{}, err
 	}
 	id, secret := newKeyID(), newSecret()
-	key, err := k.db.CreateKey(ctx, account, plan, id, hashSecret(secret))
+	key, err := k.db.CreateKey(ctx, k.by, account, plan, id, hashSecret(secret))
 	if err != nil {
 		return IssuedKey{}, err
 	}
@@ -79,7 +149,10 @@ func validName(s string) bool {
 
 // List returns every key, revoked ones too, oldest first.
 func (k *Keys) List(ctx context.Context) ([]Key, error) {
-	rows, err := k.db.Keys(ctx)
+	return keysOf(k.db.Keys(ctx))
+}
+
+func keysOf(rows []db.APIKey, err error) ([]Key, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +170,7 @@ func (k *Keys) List(ctx context.Context) ([]Key, error) {
 func (k *Keys) Rotate(ctx context.Context, id string) (IssuedKey, error) {
 	secret := newSecret()
 	key, err := k.change(ctx, id, func(ctx context.Context) (db.APIKey, error) {
-		return k.db.RotateKey(ctx, id, hashSecret(secret))
+		return k.db.RotateKey(ctx, k.by, id, hashSecret(secret))
 	})
 	if err != nil {
 		return IssuedKey{}, err
@@ -110,7 +183,7 @@ func (k *Keys) Rotate(ctx context.Context, id string) (IssuedKey, error) {
 // such key; any other error leaves open whether it was revoked: do it again.
 func (k *Keys) Revoke(ctx context.Context, id string) (Key, error) {
 	key, err := k.change(ctx, id, func(ctx context.Context) (db.APIKey, error) {
-		return k.db.RevokeKey(ctx, id)
+		return k.db.RevokeKey(ctx, k.by, id)
 	})
 	return keyOf(key), err
 }
@@ -121,11 +194,10 @@ func (k *Keys) Revoke(ctx context.Context, id string) (Key, error) {
 // stands for longer than op can take.
 func (k *Keys) change(ctx context.Context, id string, op func(context.Context) (db.APIKey, error)) (db.APIKey, error) {
 	if !validID(id) {
-		return db.APIKey{}, flight.Errorf(flight.CodeNotFound, "There is no API key with the id %q.", id)
+		return db.APIKey{}, noKey(id)
 	}
 	if err := k.redis.Set(ctx, entryKey(id), entryHeld, heldFor).Err(); err != nil {
-		return db.APIKey{}, &flight.Error{Code: flight.CodeInternal, Cause: err,
-			Message: "Nothing was changed, because Redis cannot be reached to tell every process: try again."}
+		return db.APIKey{}, unheld(err)
 	}
 	opCtx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
@@ -139,6 +211,12 @@ func (k *Keys) change(ctx context.Context, id string, op func(context.Context) (
 	return key, err
 }
 
+// unheld is the error of a change that was not begun.
+func unheld(cause error) error {
+	return &flight.Error{Code: flight.CodeInternal, Cause: cause,
+		Message: "Nothing was changed, because Redis cannot be reached to tell every process: try again."}
+}
+
 func issued(k db.APIKey, secret string) IssuedKey {
 	return IssuedKey{ID: k.ID, Key: keyText(k.ID, secret), Account: k.AccountName, Plan: k.Plan,
 		CreatedAt: flight.TimeOf(k.CreatedAt)}
@@ -146,5 +224,6 @@ func issued(k db.APIKey, secret string) IssuedKey {
 
 func keyOf(k db.APIKey) Key {
 	return Key{ID: k.ID, AccountID: k.Account, Account: k.AccountName, Plan: k.Plan,
-		CreatedAt: flight.TimeOf(k.CreatedAt), RotatedAt: flight.TimeOf(k.RotatedAt), RevokedAt: flight.TimeOf(k.RevokedAt)}
+		CreatedAt: flight.TimeOf(k.CreatedAt), RotatedAt: flight.TimeOf(k.RotatedAt), RevokedAt: flight.TimeOf(k.RevokedAt),
+		LastUsedAt: flight.TimeOf(k.LastUsedAt)}
 }

@@ -146,7 +146,7 @@ func TestChangeCutOff(t *testing.T) {
 			t.Fatal("a new key is refused")
 		}
 		_, err := keys.change(t.Context(), key.ID, func(ctx context.Context) (db.APIKey, error) {
-			if _, err := m.DB.RevokeKey(ctx, key.ID); err != nil {
+			if _, err := m.DB.RevokeKey(ctx, db.Operator, key.ID); err != nil {
 				t.Error(err)
 			}
 			return db.APIKey{}, errors.New("the answer to the commit was lost")

@@ -125,7 +125,7 @@ func TestScriptIsGrant(t *testing.T) {
 			for w := range used {
 				m.Redis.Set(t.Context(), keys[w+1], used[w], time.Minute)
 			}
-			q := question{id: id, hash: "h", entry: entry{"h", "acc_1", "gold", "A B"}.String()}
+			q := question{id: id, hash: "h", entry: entry{hash: "h", account: "acc_1", plan: "gold", name: "A B"}.String()}
 			plans := planArgs(Plans{{Name: "free", Requests: Limits{1, 1, 1}}, {Name: "gold", Requests: limits}})
 			values, err := quotaScript.Run(t.Context(), m.Redis, keys, q.args(now, plans, runs)...).Slice()
 			if err != nil {

@@ -28,7 +28,7 @@ func (t *tally) take(q question, raw string, runs []run, now time.Time) reply {
 		r.raw = raw
 	}
 	e, known := parseEntry(r.raw)
-	if !known || e.hash != q.hash {
+	if !known || e.off || e.hash != q.hash {
 		return r
 	}
 	k := t.of(q, now)

@@ -33,7 +33,7 @@ type ledger struct {
 	reads singleflight.Group
 
 	mu      sync.Mutex
-	pending map[ledgerRow]int64
+	pending map[ledgerRow]used
 
 	saving  sync.Mutex      // one save or read at a time: what is read has all that was saved
 	seedDay string          // under saving, as what follows
@@ -43,8 +43,22 @@ type ledger struct {
 
 type ledgerRow struct{ period, id string }
 
+// used is how many requests there were, and when the last one was.
+type used struct {
+	n    int64
+	last time.Time
+}
+
+func (u used) plus(n int64, at time.Time) used {
+	if at.After(u.last) {
+		u.last = at
+	}
+	u.n += n
+	return u
+}
+
 func newLedger(s usageStore, now func() time.Time) *ledger {
-	return &ledger{store: s, now: now, pending: map[ledgerRow]int64{}}
+	return &ledger{store: s, now: now, pending: map[ledgerRow]used{}}
 }
 
 // add notes n more requests of a key.
@@ -52,8 +66,8 @@ func (l *ledger) add(id string, n int64, at time.Time) {
 	day, month := ledgerRow{Day.period(at), id}, ledgerRow{Month.period(at), id}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending[day] += n
-	l.pending[month] += n
+	l.pending[day] = l.pending[day].plus(n, at)
+	l.pending[month] = l.pending[month].plus(n, at)
 }
 
 // save writes what is pending. What could not be written stays pending; where
@@ -67,11 +81,11 @@ func (l *ledger) save(ctx context.Context) error {
 func (l *ledger) saveLocked(ctx context.Context) error {
 	l.mu.Lock()
 	pending := l.pending
-	l.pending = map[ledgerRow]int64{}
+	l.pending = map[ledgerRow]used{}
 	l.mu.Unlock()
 	rows := make([]db.Usage, 0, len(pending))
-	for r, n := range pending {
-		rows = append(rows, db.Usage{Period: r.period, KeyID: r.id, Requests: n})
+	for r, u := range pending {
+		rows = append(rows, db.Usage{Period: r.period, KeyID: r.id, Requests: u.n, LastAt: u.last})
 	}
 	err := l.store.AddUsage(ctx, rows)
 	if err == nil {
@@ -79,8 +93,8 @@ func (l *ledger) saveLocked(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for r, n := range pending {
-		l.pending[r] += n
+	for r, u := range pending {
+		l.pending[r] = l.pending[r].plus(u.n, u.last)
 	}
 	return err
 }

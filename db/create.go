@@ -54,7 +54,7 @@ func (c *creation) refused() bool { return c.stands != "" || c.fault != nil }
 // and starts the polling of its flight. The answer holds the whole secret. With
 // an idempotency key that is taken already it is what [DB.Replay] returns.
 // CodeWatchedFlightLimit when the plan allows no more; CodeConflict when the
-// leg's row has gone meanwhile.
+// leg's row has gone meanwhile; CodeAccountDisabled.
 //
 // Creates that come in at the same time share a transaction, unless one must
 // wait for what another need not: a cap's lock, a flight that is looked for.
@@ -83,6 +83,9 @@ func (db *DB) create(ctx context.Context, list []*creation, wait bool) error {
 	return db.tx(ctx, "create subscription", func(tx *Tx) error {
 		for _, c := range list {
 			c.flight, c.stands, c.fault, c.row, c.state = nil, "", nil, nil, nil
+		}
+		if err := tx.refuseDisabled(ctx, list); err != nil {
+			return err
 		}
 		if err := tx.lockForCreate(ctx, list, wait); err != nil {
 			return err

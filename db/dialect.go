@@ -36,6 +36,15 @@ func (d dialect) forUpdate() string {
 	return ""
 }
 
+// forKeyShare keeps what a SELECT reads from being locked by forUpdate, and
+// lets everyone else do the same.
+func (d dialect) forKeyShare() string {
+	if d == postgresKind {
+		return " FOR KEY SHARE"
+	}
+	return ""
+}
+
 // forNoKeyUpdate is forUpdate, but lets those pass who only see to it that the
 // row is there: foreign keys do.
 func (d dialect) forNoKeyUpdate() string {

@@ -44,6 +44,16 @@ func (db *DB) InTx(ctx context.Context, op string, fn func() error) error {
 	return db.tx(ctx, op, func(*Tx) error { return fn() })
 }
 
+// Rekey opens and seals with other keys from here on, as after a restart.
+func (db *DB) Rekey(keys ...string) error {
+	seal, err := newSealer(keys)
+	db.seal = seal
+	return err
+}
+
+// ReencryptBatch is how many secrets are sealed anew in one transaction.
+const ReencryptBatch = reencryptBatch
+
 // Fold folds the ledger of an account.
 func (db *DB) Fold(ctx context.Context, account string) error {
 	return db.tx(ctx, "fold", func(tx *Tx) error { return tx.fold(ctx, []string{account}) })

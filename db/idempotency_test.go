@@ -221,7 +221,7 @@ func TestWatchedFlights(t *testing.T) {
 		}
 		refused(4)
 
-		k, err := r.d.CreateKey(r.Context(), "rival", "free", "k2", strings.Repeat("0", 64))
+		k, err := r.d.CreateKey(r.Context(), db.Operator, "rival", "free", "k2", strings.Repeat("0", 64))
 		if err != nil {
 			r.Fatal(err)
 		}

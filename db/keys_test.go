@@ -19,7 +19,7 @@ func keyHash(c string) string { return strings.Repeat(c, 64) }
 func TestKeys(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		before := d.Now()
-		a, err := d.CreateKey(t.Context(), "Acme", "free", "k1", keyHash("a"))
+		a, err := d.CreateKey(t.Context(), db.Operator, "Acme", "free", "k1", keyHash("a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,16 +30,16 @@ func TestKeys(t *testing.T) {
 		if got, err := d.Key(t.Context(), "k1"); err != nil || got != want || a != want {
 			t.Errorf("created %+v, read %+v, %v, want %+v", a, got, err, want)
 		}
-		b, err := d.CreateKey(t.Context(), "Acme", "", "k2", keyHash("b"))
+		b, err := d.CreateKey(t.Context(), db.Operator, "Acme", "", "k2", keyHash("b"))
 		if err != nil || b.Account != a.Account || b.Plan != "free" {
 			t.Errorf("second key %+v, %v", b, err)
 		}
-		c, err := d.CreateKey(t.Context(), "Bcme", "pro", "k0", keyHash("c"))
+		c, err := d.CreateKey(t.Context(), db.Operator, "Bcme", "pro", "k0", keyHash("c"))
 		if err != nil || c.Account == a.Account {
 			t.Errorf("another account's key %+v, %v", c, err)
 		}
 
-		r, err := d.RotateKey(t.Context(), "k1", keyHash("d"))
+		r, err := d.RotateKey(t.Context(), db.Operator, "k1", keyHash("d"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestKeys(t *testing.T) {
 		if r != want || r.RotatedAt.Before(r.CreatedAt) {
 			t.Errorf("rotated %+v, want %+v", r, want)
 		}
-		r, err = d.RevokeKey(t.Context(), "k1")
+		r, err = d.RevokeKey(t.Context(), db.Operator, "k1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,10 +55,10 @@ func TestKeys(t *testing.T) {
 		if r != want || r.RevokedAt.Before(r.RotatedAt) {
 			t.Errorf("revoked %+v, want %+v", r, want)
 		}
-		if again, err := d.RevokeKey(t.Context(), "k1"); err != nil || again != want {
+		if again, err := d.RevokeKey(t.Context(), db.Operator, "k1"); err != nil || again != want {
 			t.Errorf("revoked again: %+v, %v", again, err)
 		}
-		if got, err := d.RotateKey(t.Context(), "k1", keyHash("e")); flight.CodeOf(err) != flight.CodeConflict || got != (db.APIKey{}) {
+		if got, err := d.RotateKey(t.Context(), db.Operator, "k1", keyHash("e")); flight.CodeOf(err) != flight.CodeConflict || got != (db.APIKey{}) {
 			t.Errorf("a revoked key is rotated to %+v, %v", got, err)
 		}
 		list, err := d.Keys(t.Context())
@@ -73,7 +73,7 @@ func TestKeyErrors(t *testing.T) {
 		if list, err := d.Keys(t.Context()); err != nil || len(list) != 0 {
 			t.Errorf("a new database lists %+v, %v", list, err)
 		}
-		if _, err := d.CreateKey(t.Context(), "Acme", "free", "k1", keyHash("a")); err != nil {
+		if _, err := d.CreateKey(t.Context(), db.Operator, "Acme", "free", "k1", keyHash("a")); err != nil {
 			t.Fatal(err)
 		}
 		is := func(name string, err error, want flight.Code) {
@@ -82,25 +82,25 @@ func TestKeyErrors(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		_, err := d.CreateKey(t.Context(), "Acme", "pro", "k2", keyHash("b"))
+		_, err := d.CreateKey(t.Context(), db.Operator, "Acme", "pro", "k2", keyHash("b"))
 		is("another plan", err, flight.CodeConflict)
 		if fe, ok := errors.AsType[*flight.Error](err); !ok || !strings.Contains(fe.Message, "on the plan free") {
 			t.Errorf("the message does not say which plan it is: %v", err)
 		}
-		_, err = d.CreateKey(t.Context(), "New", "", "k2", keyHash("b"))
+		_, err = d.CreateKey(t.Context(), db.Operator, "New", "", "k2", keyHash("b"))
 		is("new account without a plan", err, flight.CodeInvalid)
-		_, err = d.CreateKey(t.Context(), "New", "pro", "k1", keyHash("b"))
+		_, err = d.CreateKey(t.Context(), db.Operator, "New", "pro", "k1", keyHash("b"))
 		is("an id that is taken", err, flight.CodeConflict)
 		if list, err := d.Keys(t.Context()); err != nil || len(list) != 1 {
 			t.Errorf("refused keys were stored: %+v, %v", list, err)
 		}
-		_, err = d.CreateKey(t.Context(), "New", "starter", "k2", keyHash("b"))
+		_, err = d.CreateKey(t.Context(), db.Operator, "New", "starter", "k2", keyHash("b"))
 		is("the account that a refused key did not make", err, "")
 		_, err = d.Key(t.Context(), "none")
 		is("read", err, flight.CodeNotFound)
-		_, err = d.RotateKey(t.Context(), "none", keyHash("b"))
+		_, err = d.RotateKey(t.Context(), db.Operator, "none", keyHash("b"))
 		is("rotate", err, flight.CodeNotFound)
-		_, err = d.RevokeKey(t.Context(), "none")
+		_, err = d.RevokeKey(t.Context(), db.Operator, "none")
 		is("revoke", err, flight.CodeNotFound)
 
 		ended, cancel := context.WithCancel(t.Context())
@@ -119,7 +119,7 @@ func TestKeysAtTheSameTime(t *testing.T) {
 		for i := range 16 {
 			callers.Go(func() {
 				id := fmt.Sprintf("k%d", i)
-				if _, err := d.CreateKey(t.Context(), "Acme", "free", id, keyHash("a")); err != nil {
+				if _, err := d.CreateKey(t.Context(), db.Operator, "Acme", "free", id, keyHash("a")); err != nil {
 					t.Error(err)
 				}
 			})
@@ -127,7 +127,7 @@ func TestKeysAtTheSameTime(t *testing.T) {
 		callers.Wait()
 		for range 16 {
 			callers.Go(func() {
-				if _, err := d.RotateKey(t.Context(), "k0", keyHash("b")); err != nil {
+				if _, err := d.RotateKey(t.Context(), db.Operator, "k0", keyHash("b")); err != nil {
 					t.Error(err)
 				}
 			})

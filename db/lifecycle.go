@@ -113,9 +113,13 @@ func (tx *Tx) missWaiting(ctx context.Context, st *stateRow) error {
 
 // ResumeSubscription starts polling and delivering again. The flight is due at
 // once, and after that poll the subscription is sent its net changes since the
-// last snapshot that it was told of. CodeInvalidState when it is completed.
+// last snapshot that it was told of. CodeInvalidState when it is completed,
+// CodeAccountDisabled when the account is disabled.
 func (db *DB) ResumeSubscription(ctx context.Context, account, id string, now flight.Time) (*flight.Subscription, error) {
 	err := db.tx(ctx, "resume subscription", func(tx *Tx) error {
+		if err := tx.inUse(ctx, account); err != nil {
+			return err
+		}
 		s, err := tx.lockSubscription(ctx, account, id)
 		if err != nil {
 			return err

@@ -82,7 +82,7 @@ func each(t *testing.T, f func(r *rig)) {
 
 func newRig(t *testing.T, d *db.DB) *rig {
 	t.Helper()
-	k, err := d.CreateKey(t.Context(), "acme", "unlimited", "k1", strings.Repeat("0", 64))
+	k, err := d.CreateKey(t.Context(), db.Operator, "acme", "unlimited", "k1", strings.Repeat("0", 64))
 	if err != nil {
 		t.Fatal(err)
 	}

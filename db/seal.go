@@ -12,7 +12,10 @@ import (
 
 // sealer encrypts signing secrets at rest with AES-256-GCM. What it seals with
 // the first key it opens with any, so that keys can be changed.
-type sealer struct{ aeads []cipher.AEAD }
+type sealer struct {
+	aeads []cipher.AEAD
+	first string // digest of the first key
+}
 
 const sealPrefix = "v1:" // the form of a sealed secret, should there be another
 
@@ -35,6 +38,9 @@ func newSealer(keys []string) (*sealer, error) {
 			return nil, err
 		}
 		s.aeads = append(s.aeads, aead)
+		if i == 0 {
+			s.first = digestOf(raw)
+		}
 	}
 	return s, nil
 }
@@ -50,18 +56,24 @@ func (s *sealer) Seal(id, secret string) string {
 
 // Open decrypts what Seal made for id.
 func (s *sealer) Open(id, sealed string) (string, error) {
+	secret, _, err := s.open(id, sealed)
+	return secret, err
+}
+
+// open is Open, and says whether it was sealed with the first key.
+func (s *sealer) open(id, sealed string) (secret string, first bool, err error) {
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sealed, sealPrefix))
 	if err != nil {
-		return "", fmt.Errorf("sealed secret of %s: %w", id, err)
+		return "", false, fmt.Errorf("sealed secret of %s: %w", id, err)
 	}
-	for _, aead := range s.aeads {
+	for i, aead := range s.aeads {
 		n := aead.NonceSize()
 		if len(raw) < n {
 			break
 		}
 		if secret, err := aead.Open(nil, raw[:n], raw[n:], []byte(id)); err == nil {
-			return string(secret), nil
+			return string(secret), i == 0, nil
 		}
 	}
-	return "", fmt.Errorf("the secret of %s opens with none of the secret keys; was FLIGHTWIRE_SECRET_KEY changed?", id)
+	return "", false, fmt.Errorf("the secret of %s opens with none of the secret keys; was FLIGHTWIRE_SECRET_KEY changed?", id)
 }

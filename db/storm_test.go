@@ -122,7 +122,7 @@ func (s *sailor) step() {
 	case n < 56:
 		s.change(8, func(id string) error {
 			if s.rand.IntN(3) == 0 {
-				_, err := s.d.RotateSecret(s.Context(), s.account, id, "0123456789abcdeX")
+				_, err := s.d.RotateSecret(s.Context(), db.Operator, s.account, id, "0123456789abcdeX")
 				return err
 			}
 			set := flight.ChangeSet(1 + s.rand.IntN(1<<20))

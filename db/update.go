@@ -47,24 +47,45 @@ func (db *DB) UpdateSubscription(ctx context.Context, account, id string, u Subs
 	if len(columns) == 0 {
 		return db.Subscription(ctx, account, id)
 	}
-	return db.replace(ctx, "update subscription", account, id, columns, args)
+	return db.replace(ctx, "update subscription", account, id, columns, args, nil)
 }
 
 // RotateSecret replaces the signing secret of a subscription: the next attempt
 // is signed with the new one. The answer holds it whole.
-func (db *DB) RotateSecret(ctx context.Context, account, id, secret string) (*flight.Subscription, error) {
-	return db.replace(ctx, "rotate secret", account, id, []string{"secret = $2"}, []any{id, db.seal.Seal(id, secret)})
+func (db *DB) RotateSecret(ctx context.Context, by Actor, account, id, secret string) (*flight.Subscription, error) {
+	return db.replace(ctx, "rotate secret", account, id, []string{"secret = $2"}, []any{id, db.seal.Seal(id, secret)}, func(tx *Tx) error {
+		return tx.audit(ctx, by, account, ActionSecretRotated, id, "")
+	})
+}
+
+// RevealSecret is Subscription for somebody who is to see the secret: the audit
+// log tells of it before the secret is returned.
+func (db *DB) RevealSecret(ctx context.Context, by Actor, account, id string) (*flight.Subscription, error) {
+	s, err := db.Subscription(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.tx(ctx, "reveal secret", func(tx *Tx) error {
+		return tx.audit(ctx, by, account, ActionSecretRevealed, id, "")
+	}); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // replace sets columns of a subscription under the lock of its state, so that
-// a fan-out sees either all of the old ones or all of the new.
-func (db *DB) replace(ctx context.Context, op, account, id string, columns []string, args []any) (*flight.Subscription, error) {
+// a fan-out sees either all of the old ones or all of the new. also, if there
+// is one, belongs to the same transaction.
+func (db *DB) replace(ctx context.Context, op, account, id string, columns []string, args []any, also func(*Tx) error) (*flight.Subscription, error) {
 	err := db.tx(ctx, op, func(tx *Tx) error {
 		if _, err := tx.lockSubscription(ctx, account, id); err != nil {
 			return err
 		}
 		_, err := tx.exec(ctx, fmt.Sprintf(`UPDATE subscriptions SET %s, updated_at = $%d WHERE id = $1`,
 			strings.Join(columns, ", "), len(args)+1), append(args[:len(args):len(args)], At(db.Now()))...)
+		if err == nil && also != nil {
+			err = also(tx)
+		}
 		return err
 	})
 	if err != nil {

@@ -70,7 +70,7 @@ func TestUpdateSubscription(t *testing.T) {
 		was = r.sub(was.ID)
 		for account, id := range map[string]string{r.account: "sub_none", "acc_other": was.ID} {
 			_, err := r.d.UpdateSubscription(r.Context(), account, id, db.SubscriptionUpdate{WebhookURL: &url})
-			_, rotated := r.d.RotateSecret(r.Context(), account, id, "0123456789abcdeX")
+			_, rotated := r.d.RotateSecret(r.Context(), db.Operator, account, id, "0123456789abcdeX")
 			_, tested := r.d.TestSubscription(r.Context(), account, id)
 			for _, err := range []error{err, rotated, tested} {
 				if flight.CodeOf(err) != flight.CodeSubscriptionMissing {
@@ -122,7 +122,7 @@ func TestRotateSecret(t *testing.T) {
 	each(t, func(r *rig) {
 		s := r.waiting(1)
 		first := r.only(time.Minute)
-		got, err := r.d.RotateSecret(r.Context(), r.account, s.ID, "whsec_the new one")
+		got, err := r.d.RotateSecret(r.Context(), db.Operator, r.account, s.ID, "whsec_the new one")
 		if err != nil || got.Secret != "whsec_the new one" || r.sub(s.ID).Secret != got.Secret {
 			r.Fatalf("%+v, %v", got, err)
 		}

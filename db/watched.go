@@ -16,9 +16,14 @@ type WatchCap struct {
 
 func monthOf(t time.Time) string { return t.UTC().Format("2006-01") }
 
+// monthStart returns when the month of t began, UTC.
+func monthStart(t time.Time) time.Time {
+	return time.Date(t.UTC().Year(), t.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
 // monthEnd returns when the month of t ends, UTC.
 func monthEnd(t time.Time) time.Time {
-	return time.Date(t.UTC().Year(), t.UTC().Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	return monthStart(t).AddDate(0, 1, 0)
 }
 
 // WatchedFlights returns how many subscriptions an account has created in the

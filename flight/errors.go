@@ -13,26 +13,29 @@ type Code string
 
 // The codes, each with what it means to a caller.
 const (
-	CodeInvalid             Code = "invalid_request"        // the input is wrong; Fields says where
-	CodeMissingAPIKey       Code = "missing_api_key"        // no key was sent
-	CodeInvalidAPIKey       Code = "invalid_api_key"        // the key is unknown, revoked or rotated away
-	CodeFlightNotFound      Code = "flight_not_found"       // the upstream knows no such flight
-	CodeLegNotFound         Code = "leg_not_found"          // the flight is there, no leg matches; Legs lists them
-	CodeOriginRequired      Code = "origin_required"        // several legs and none selected; Legs lists them
-	CodeSubscriptionMissing Code = "subscription_not_found" // no such subscription in this account
-	CodeCountryNotFound     Code = "country_not_found"      // no such code in ISO 3166-1
-	CodeInvalidState        Code = "invalid_state"          // the subscription's state forbids it
-	CodeWatchedFlightLimit  Code = "watched_flight_limit"   // the plan allows no more this month; Watched says how many
-	CodeIdempotencyReused   Code = "idempotency_key_reused" // the key stood with another request
-	CodeNotFound            Code = "not_found"              // anything else that is not there
-	CodeConflict            Code = "conflict"               // it is there already, or changed under us
-	CodeQuotaExceeded       Code = "quota_exceeded"         // a window of the key is full; Window and RetryAfter say which and when
-	CodeQuotaUnavailable    Code = "quota_unavailable"      // requests cannot be counted just now, and too many were let through
-	CodeLiveLegLimit        Code = "live_leg_limit"         // the account watches as many legs live as its plan has
-	CodeUpstream            Code = "upstream_error"         // the upstream refused us or made no sense
-	CodeUpstreamUnavailable Code = "upstream_unavailable"   // the upstream is down or over its limit
-	CodeUpstreamTimeout     Code = "upstream_timeout"       // the upstream did not answer in time
-	CodeInternal            Code = "internal"               // our own fault; the message says nothing of the cause
+	CodeInvalid              Code = "invalid_request"        // the input is wrong; Fields says where
+	CodeMissingAPIKey        Code = "missing_api_key"        // no key was sent
+	CodeInvalidAPIKey        Code = "invalid_api_key"        // the key is unknown, revoked or rotated away
+	CodeAccountDisabled      Code = "account_disabled"       // the key is right, its account is disabled
+	CodeAPIKeyRequired       Code = "api_key_required"       // an account token was sent for what takes an API key
+	CodeAccountTokenRequired Code = "account_token_required" // an API key was sent for what takes the account token
+	CodeFlightNotFound       Code = "flight_not_found"       // the upstream knows no such flight
+	CodeLegNotFound          Code = "leg_not_found"          // the flight is there, no leg matches; Legs lists them
+	CodeOriginRequired       Code = "origin_required"        // several legs and none selected; Legs lists them
+	CodeSubscriptionMissing  Code = "subscription_not_found" // no such subscription in this account
+	CodeCountryNotFound      Code = "country_not_found"      // no such code in ISO 3166-1
+	CodeInvalidState         Code = "invalid_state"          // the subscription's state forbids it
+	CodeWatchedFlightLimit   Code = "watched_flight_limit"   // the plan allows no more this month; Watched says how many
+	CodeIdempotencyReused    Code = "idempotency_key_reused" // the key stood with another request
+	CodeNotFound             Code = "not_found"              // anything else that is not there
+	CodeConflict             Code = "conflict"               // it is there already, or changed under us
+	CodeQuotaExceeded        Code = "quota_exceeded"         // a window of the key is full; Window and RetryAfter say which and when
+	CodeQuotaUnavailable     Code = "quota_unavailable"      // requests cannot be counted just now, and too many were let through
+	CodeLiveLegLimit         Code = "live_leg_limit"         // the account watches as many legs live as its plan has
+	CodeUpstream             Code = "upstream_error"         // the upstream refused us or made no sense
+	CodeUpstreamUnavailable  Code = "upstream_unavailable"   // the upstream is down or over its limit
+	CodeUpstreamTimeout      Code = "upstream_timeout"       // the upstream did not answer in time
+	CodeInternal             Code = "internal"               // our own fault; the message says nothing of the cause
 )
 
 // Error is the one error type that crosses package borders. Message is a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/jobs"
@@ -30,7 +31,7 @@ func fuzzHandler(f *testing.F) http.Handler {
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
 	f.Cleanup(func() { stop(); running.Wait() })
-	k, err := d.CreateKey(f.Context(), "acme", "unlimited", "k1", strings.Repeat("0", 64))
+	k, err := d.CreateKey(f.Context(), db.Operator, "acme", "unlimited", "k1", strings.Repeat("0", 64))
 	if err != nil {
 		f.Fatal(err)
 	}

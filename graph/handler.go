@@ -40,6 +40,7 @@ type HandlerConfig struct {
 	MaxOperations int           // at once on one websocket; 100
 	InitTimeout   time.Duration // for connection_init; 10 s
 	PingInterval  time.Duration // of websockets and streams; 15 s
+	KeyInterval   time.Duration // after which the key of a websocket or a stream is looked at again; 3 s
 	WriteTimeout  time.Duration // for one message to a client that reads slowly; 10 s
 }
 
@@ -53,6 +54,7 @@ func (c HandlerConfig) withDefaults() HandlerConfig {
 	c.MaxOperations = or(c.MaxOperations, 100)
 	c.InitTimeout = or(c.InitTimeout, 10*time.Second)
 	c.PingInterval = or(c.PingInterval, 15*time.Second)
+	c.KeyInterval = or(c.KeyInterval, 3*time.Second)
 	c.WriteTimeout = or(c.WriteTimeout, 10*time.Second)
 	return c
 }
@@ -73,6 +75,7 @@ type handler struct {
 	HandlerConfig
 	exec     *executor.Executor
 	resolver *Resolver
+	keys     *keyWatch
 }
 
 // NewHandler returns the GraphQL endpoint over the use cases. Every request
@@ -88,7 +91,7 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.Use(readableSchema{})
 	exec.Use(oneStream{})
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
-	return &handler{c, exec, r}
+	return &handler{c, exec, r, newKeyWatch(c.Auth, c.KeyInterval)}
 }
 
 const (
@@ -196,6 +199,8 @@ func statusOf(code flight.Code) int {
 	switch code {
 	case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey:
 		return http.StatusUnauthorized
+	case flight.CodeAccountDisabled:
+		return http.StatusForbidden
 	case flight.CodeQuotaExceeded:
 		return http.StatusTooManyRequests
 	case flight.CodeQuotaUnavailable:

@@ -89,15 +89,28 @@ func (r *Resolver) distinct(ctx context.Context, key flight.Key, selectors map[f
 }
 
 // charge takes what an operation costs from the windows of a key, and checks
-// the key, in one round trip. The context it returns says whose key it is.
-// Without a key nothing is taken: whoever put the identity into the context has
-// seen to it.
-func (h *handler) charge(ctx context.Context, key string, cost int) (context.Context, access.Quota, error) {
+// the key, in one round trip. The context it returns says whose key it is, and
+// the id that the request's header has. Without a key nothing is taken: whoever
+// put the identity into the context has seen to it.
+func (h *handler) charge(ctx context.Context, key string, header http.Header, cost int) (context.Context, access.Quota, error) {
 	if key == "" {
 		return ctx, access.Quota{}, nil
 	}
 	who, quota, err := h.Auth.Admit(ctx, key, cost)
+	who.Request = requestID(header)
 	return access.With(ctx, who), quota, err
+}
+
+const maxRequestID = 128
+
+// requestID returns the id that the caller gave the request; "" when there is
+// none, or it is not fit to be repeated.
+func requestID(h http.Header) string {
+	id := h.Get("X-Request-Id")
+	if len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return ""
+	}
+	return id
 }
 
 // admit reads a request over HTTP and charges for it; one that is malformed
@@ -112,7 +125,7 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request) (ctx context.Con
 			cost = h.resolver.requests(ctx, op)
 		}
 	}
-	ctx, quota, err := h.charge(ctx, access.Presented(r), cost)
+	ctx, quota, err := h.charge(ctx, access.Presented(r), r.Header, cost)
 	quota.SetHeaders(w.Header())
 	switch {
 	case err != nil:
@@ -134,8 +147,8 @@ func refusal(ctx context.Context, err error, path string, header http.Header) *g
 	if status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
 		return out
 	}
-	id := header.Get("X-Request-Id")
-	if id == "" || len(id) > 128 {
+	id := requestID(header)
+	if id == "" {
 		id = "req_" + strings.ToLower(rand.Text())
 	}
 	x := out.Extensions

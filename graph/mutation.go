@@ -157,28 +157,29 @@ func (m *mutations) TestSubscription(ctx context.Context, id string) (*TestEvent
 	return &TestEvent{EventID: event}, nil
 }
 
-// RevealSecret returns the whole secret. It changes nothing, but it is a
+// RevealSecret returns the whole secret, when the audit log has been told. It
+// changes nothing else, but it is a
 // mutation: showing a secret is an act of its own, which a query for many
 // things at once must not do in passing, and which does not belong in the GET
 // requests that logs and caches see.
 // CodeSubscriptionMissing when the account has no such subscription.
 func (m *mutations) RevealSecret(ctx context.Context, id string) (*SigningSecret, error) {
-	acc, err := accountFor(ctx, id)
+	who, err := identityFor(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return signingSecret(m.r.cfg.DB.Subscription(ctx, acc, id))
+	return signingSecret(m.r.cfg.DB.RevealSecret(ctx, who.Actor(), who.Account, id))
 }
 
 // RotateSecret makes a new secret and returns it whole: the next attempt is
 // signed with it. CodeSubscriptionMissing when the account has no such
 // subscription.
 func (m *mutations) RotateSecret(ctx context.Context, id string) (*SigningSecret, error) {
-	acc, err := accountFor(ctx, id)
+	who, err := identityFor(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return signingSecret(m.r.cfg.DB.RotateSecret(ctx, acc, id, webhook.GenerateSecret()))
+	return signingSecret(m.r.cfg.DB.RotateSecret(ctx, who.Actor(), who.Account, id, webhook.GenerateSecret()))
 }
 
 func signingSecret(s *flight.Subscription, err error) (*SigningSecret, error) {

@@ -28,6 +28,7 @@ type ResolverConfig struct {
 
 	Plans access.Plans // what accounts may use; nil: the built-in ones
 	Live  LiveLimit    // how many legs an account may watch live; nil: any number
+	Keys  *access.Keys // for those who have an account token; nil: there are no such
 }
 
 // LiveLimit counts the legs that an account watches live; see [access.Guard].
@@ -74,6 +75,9 @@ func (r *Resolver) UpdateSubscriptionInput() UpdateSubscriptionInputResolver { r
 // subscription.
 func (r *Resolver) FlightSubscription() FlightSubscriptionResolver { return &logs{r} }
 
+// Account returns the use cases that read what belongs to an account.
+func (r *Resolver) Account() AccountResolver { return &accounts{r} }
+
 // Run listens to the bell, for the cache and the live viewers, and keeps the
 // legs polled that are watched here, until ctx ends. Without it the cache hears
 // of other processes' news when its answers run out, and viewers at their next
@@ -86,11 +90,33 @@ func (r *Resolver) Run(ctx context.Context) {
 }
 
 // identity returns whose request it is. CodeMissingAPIKey when nobody was
-// authenticated.
+// authenticated, CodeAPIKeyRequired when it was with an account token.
 func identity(ctx context.Context) (access.Identity, error) {
 	id, ok := access.From(ctx)
-	if !ok {
-		return id, flight.Errorf(flight.CodeMissingAPIKey, "Send an API key in the x-api-key header, or as Authorization: Bearer <key>.")
+	switch {
+	case !ok:
+		return id, errNobody()
+	case id.Token:
+		return id, flight.Errorf(flight.CodeAPIKeyRequired,
+			"This takes an API key (fw_…); an account token reads the account and manages its keys. createKey makes a key.")
+	}
+	return id, nil
+}
+
+func errNobody() error {
+	return flight.Errorf(flight.CodeMissingAPIKey, "Send an API key in the x-api-key header, or as Authorization: Bearer <key>.")
+}
+
+// owner is identity for what takes the account token.
+// CodeAccountTokenRequired when it was an API key.
+func owner(ctx context.Context) (access.Identity, error) {
+	id, ok := access.From(ctx)
+	switch {
+	case !ok:
+		return id, errNobody()
+	case !id.Token:
+		return id, flight.Errorf(flight.CodeAccountTokenRequired,
+			"This takes the account token (fwa_…); an API key cannot manage keys. Whoever runs this service issues the token.")
 	}
 	return id, nil
 }
@@ -101,12 +127,18 @@ func account(ctx context.Context) (string, error) {
 	return id.Account, err
 }
 
-// accountFor is account for a request about one subscription.
+// identityFor is identity for a request about one subscription.
 // CodeSubscriptionMissing when id cannot be one's.
-func accountFor(ctx context.Context, id string) (string, error) {
-	acc, err := account(ctx)
+func identityFor(ctx context.Context, id string) (access.Identity, error) {
+	who, err := identity(ctx)
 	if err == nil {
 		err = checkID(id)
 	}
-	return acc, err
+	return who, err
+}
+
+// accountFor is the account of identityFor.
+func accountFor(ctx context.Context, id string) (string, error) {
+	who, err := identityFor(ctx, id)
+	return who.Account, err
 }

@@ -138,7 +138,7 @@ func sqliteRig(t *testing.T, change func(*ResolverConfig)) *rig {
 
 func (g *rig) account(name string) string {
 	g.t.Helper()
-	k, err := g.db.CreateKey(g.t.Context(), name, "unlimited", name+"key", strings.Repeat("0", 64))
+	k, err := g.db.CreateKey(g.t.Context(), db.Operator, name, "unlimited", name+"key", strings.Repeat("0", 64))
 	if err != nil {
 		g.t.Fatal(err)
 	}

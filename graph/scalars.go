@@ -74,6 +74,18 @@ func UnmarshalInt(v any) (int, error) {
 	return int(n), nil
 }
 
+// MarshalCount writes the scalar Count.
+func MarshalCount(v int64) graphql.Marshaler { return graphql.MarshalInt64(v) }
+
+// UnmarshalCount reads the scalar Count.
+func UnmarshalCount(v any) (int64, error) {
+	n, err := graphql.UnmarshalInt64(v)
+	if err != nil {
+		return 0, unfit("must be an integer")
+	}
+	return n, nil
+}
+
 // MarshalID writes the scalar ID.
 func MarshalID(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 

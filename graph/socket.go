@@ -49,6 +49,8 @@ type socket struct {
 	path   string          // of the request
 	work   sync.WaitGroup
 
+	unwatch func() // ends the watch on the key; the reader's
+
 	mu         sync.Mutex
 	operations map[string]*operation
 }
@@ -67,8 +69,9 @@ func (h *handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, end := context.WithCancel(r.Context())
-	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation)}
+	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation), unwatch: func() {}}
 	defer s.work.Wait()
+	defer func() { s.unwatch() }()
 	defer end()
 	defer func() { _ = conn.CloseNow() }()
 	if conn.Subprotocol() != subprotocol {
@@ -176,6 +179,9 @@ func (s *socket) init(payload json.RawMessage, late *time.Timer) bool {
 		case flight.CodeMissingAPIKey, flight.CodeInvalidAPIKey:
 			s.close(closeForbidden, "Forbidden: send a valid API key as x-api-key")
 			return false
+		case flight.CodeAccountDisabled:
+			s.close(closeForbidden, "Forbidden: the account is disabled")
+			return false
 		default:
 			slog.ErrorContext(s.ctx, "a websocket could not be authenticated", "error", err)
 			s.close(websocket.StatusTryAgainLater, "Try again later")
@@ -186,6 +192,7 @@ func (s *socket) init(payload json.RawMessage, late *time.Timer) bool {
 		return false
 	}
 	s.ready = true
+	s.unwatch = s.h.keys.watch(s.key, func() { s.close(closeForbidden, "Forbidden: the API key is not valid any more") })
 	return s.send(message{Type: "connection_ack"})
 }
 
@@ -265,14 +272,16 @@ func (s *socket) run(ctx context.Context, op *operation, raw *graphql.RawParams)
 // results sends what an operation gives, and returns why it was not executed.
 func (s *socket) results(ctx context.Context, op *operation, raw *graphql.RawParams) gqlerror.List {
 	oc, errs := s.h.exec.CreateOperationContext(ctx, raw)
-	if errs != nil {
-		if _, _, err := s.h.charge(ctx, s.key, 1); err != nil {
-			return gqlerror.List{s.refusal(ctx, err)}
-		}
-		return s.h.exec.DispatchError(graphql.WithOperationContext(ctx, oc), errs).Errors
+	cost := 1
+	if errs == nil {
+		cost = s.h.resolver.requests(ctx, oc)
 	}
-	if _, _, err := s.h.charge(ctx, s.key, s.h.resolver.requests(ctx, oc)); err != nil {
+	ctx, _, err := s.h.charge(ctx, s.key, s.header, cost) // who is asking may be on another plan by now
+	switch {
+	case err != nil:
 		return gqlerror.List{s.refusal(ctx, err)}
+	case errs != nil:
+		return s.h.exec.DispatchError(graphql.WithOperationContext(ctx, oc), errs).Errors
 	}
 	s.h.each(ctx, oc, func(resp *graphql.Response) bool {
 		return s.send(message{ID: op.id, Type: "next", Payload: encode(ctx, resp)})

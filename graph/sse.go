@@ -9,6 +9,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/flightwire/flightwire/access"
 )
 
 // stream writes server-sent events, each within the write timeout.
@@ -83,12 +85,15 @@ func (h *handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	h.pump(ctx, cancel, s, op)
+	refused := make(chan struct{})
+	defer h.keys.watch(access.Presented(r), func() { close(refused) })()
+	h.pump(ctx, cancel, s, op, refused)
 }
 
-// pump writes responses until there are no more, and comments in between, by
-// which a client and the proxies before it see that the stream lives.
-func (h *handler) pump(ctx context.Context, cancel context.CancelFunc, s *stream, op *graphql.OperationContext) {
+// pump writes responses until there are no more, or the key is refused, and
+// comments in between, by which a client and the proxies before it see that the
+// stream lives.
+func (h *handler) pump(ctx context.Context, cancel context.CancelFunc, s *stream, op *graphql.OperationContext, refused <-chan struct{}) {
 	next := make(chan *graphql.Response)
 	go func() {
 		defer close(next)
@@ -120,6 +125,11 @@ func (h *handler) pump(ctx context.Context, cancel context.CancelFunc, s *stream
 			}
 			ok = s.next(ctx, resp)
 			ping.Reset(h.PingInterval)
+		case <-refused:
+			if s.next(ctx, &graphql.Response{Errors: gqlerror.List{present(ctx, errRefused)}}) {
+				s.send(sseComplete)
+			}
+			return
 		case <-ping.C:
 			ok = s.send(sseComment)
 		}

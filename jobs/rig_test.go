@@ -351,7 +351,7 @@ func (r *rig) start(t *testing.T, change func(*setup)) {
 
 func (r *rig) account(t *testing.T) string {
 	t.Helper()
-	k, err := r.DB.CreateKey(t.Context(), "acme", "unlimited", "k1", strings.Repeat("0", 64))
+	k, err := r.DB.CreateKey(t.Context(), db.Operator, "acme", "unlimited", "k1", strings.Repeat("0", 64))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight/webhook"
 )
@@ -45,7 +46,7 @@ func TestTestEventAndRotation(t *testing.T) {
 		}
 		r.until(t, "its result is recorded", func() bool { return r.settled(t) })
 		fresh := webhook.GenerateSecret()
-		if _, err := m.DB.RotateSecret(t.Context(), s.Account, s.ID, fresh); err != nil {
+		if _, err := m.DB.RotateSecret(t.Context(), db.Operator, s.Account, s.ID, fresh); err != nil {
 			t.Fatal(err)
 		}
 		test()

@@ -97,12 +97,18 @@ func (a *api) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		if rt.access == keyed {
-			who, quota, err := a.guard.Admit(ctx, access.Presented(r), 1)
+			presented := access.Presented(r)
+			if access.IsToken(presented) {
+				a.fail(w, r, access.ErrToken)
+				return
+			}
+			who, quota, err := a.guard.Admit(ctx, presented, 1)
 			quota.SetHeaders(w.Header())
 			if err != nil {
 				a.fail(w, r, err)
 				return
 			}
+			who.Request = requestIDOf(w)
 			ctx = access.With(ctx, who)
 		}
 		ans, err := rt.handle(a, ctx, r)

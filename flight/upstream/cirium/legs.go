@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/flightwire/flightwire/flight"
 )
@@ -59,6 +60,10 @@ func (a *answer) legs(key flight.Key, flagBase string) (flight.Legs, error) {
 	return legs, nil
 }
 
+// movedAtMost is how far a schedule change may move a flight that keeps its
+// date.
+const movedAtMost = 24 * time.Hour
+
 // published returns when the leg is published to depart, after a check of what
 // no leg can be without.
 func (rec *record) published(b *book) (*flight.FlightTime, error) {
@@ -81,6 +86,15 @@ func (rec *record) published(b *book) (*flight.FlightTime, error) {
 	}
 	if departs == nil || departs.Local == "" {
 		return nil, errors.New("no departureDate")
+	}
+	// A flight that is moved past midnight is still the one of its date: tickets
+	// and subscriptions name it by that. A move by days is another flight.
+	first, err := rec.Times["publishedDeparture"].at(tz)
+	if err != nil {
+		return nil, fmt.Errorf("publishedDeparture: %w", err)
+	}
+	if first != nil && first.Local != "" && departs.UTC.Std().Sub(first.UTC.Std()).Abs() <= movedAtMost {
+		return first, nil
 	}
 	return departs, nil
 }

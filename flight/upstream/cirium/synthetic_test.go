@@ -169,6 +169,31 @@ func TestTwoLegs(t *testing.T) {
 	}
 }
 
+// A flight that is moved past midnight keeps its date, and so its subscribers;
+// one whose published time is of another week is taken at its departure date.
+func TestMovedPastMidnight(t *testing.T) {
+	record := func(published string) []byte {
+		return edit(t, fixture(t, "synthetic_not_operational.json"), func(rec map[string]any) {
+			rec["departureDate"] = map[string]any{"dateLocal": "2026-07-02T00:25:00.000"}
+			rec["operationalTimes"].(map[string]any)["publishedDeparture"] = map[string]any{"dateLocal": published}
+		})
+	}
+	for _, c := range []struct{ published, date, other string }{
+		{"2026-07-01T23:40:00.000", "2026-07-01", "2026-07-02"},
+		{"2026-07-02T00:25:00.000", "2026-07-02", "2026-07-01"},
+		{"2026-06-20T23:40:00.000", "2026-07-02", "2026-06-20"},
+	} {
+		s := look(t, record(c.published), "LH", "9999", c.date)[0]
+		if s.Date != c.date {
+			t.Errorf("published %s: of the %s", c.published, s.Date)
+		}
+		_, err := serve(t, 200, record(c.published)).Legs(t.Context(), flight.Key{Carrier: "LH", Number: "9999", Date: c.other}, worldNow)
+		if flight.CodeOf(err) != flight.CodeFlightNotFound {
+			t.Errorf("published %s, asked for %s: %v", c.published, c.other, err)
+		}
+	}
+}
+
 func TestReplacedLegComesLast(t *testing.T) {
 	legs := look(t, fixture(t, "synthetic_replaced.json"), "UA", "700", "2026-05-12")
 	if len(legs) != 2 || legs[0].ProviderFlightID != "1300000202" || legs[1].Status.Code != "C" {
