@@ -18,6 +18,7 @@ import (
 	"github.com/flightwire/flightwire/flight/upstream/cirium"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/webhook"
+	"github.com/flightwire/flightwire/jobs"
 )
 
 // Config says what a process runs. The zero Config is `flightwire dev` in
@@ -41,6 +42,8 @@ type Config struct {
 	Start      time.Time     // world time at which such a world begins; zero: the upstream's default
 	ReplayFile string        // the day to replay; "": the shipped one
 	Cirium     cirium.Config // without FlagBase, which is BaseURL
+
+	Calls jobs.CallLimits // of the upstream; zero: none
 
 	PollEvery time.Duration  // a fixed poll interval; 0: adaptive
 	CacheTTL  *time.Duration // a fixed freshness of look-ups; nil: adaptive
@@ -153,6 +156,8 @@ type serving struct {
 	CiriumAppID   string `env:"CIRIUM_APP_ID" placeholder:"ID" help:"Cirium application id."`
 	CiriumAppKey  string `env:"CIRIUM_APP_KEY" placeholder:"KEY" help:"Cirium application key."`
 
+	callLimits
+
 	PollEvery *time.Duration `env:"FLIGHTWIRE_POLL_EVERY" placeholder:"DURATION" help:"A fixed poll interval in place of the adaptive one: whole seconds, at least 1s."`
 	CacheTTL  *time.Duration `env:"FLIGHTWIRE_CACHE_TTL" placeholder:"DURATION" help:"A fixed freshness of look-ups in place of the adaptive one; 0s turns the cache off."`
 
@@ -177,7 +182,7 @@ func (s *serving) config() (Config, error) {
 		CacheTTL: s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
 		AllowPrivateWebhooks: s.AllowPrivateWebhooks, LegacyPrefix: s.LegacyPrefix,
 	}
-	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkGrace} {
+	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkCalls, s.checkGrace} {
 		if err := check(&c); err != nil {
 			return c, err
 		}
