@@ -35,8 +35,8 @@ func (y yields) rank() Rank {
 var putOff = [...]struct{ least, most time.Duration }{
 	RankLookup: {15 * time.Second, 15 * time.Minute},
 	RankAtHand: {15 * time.Second, 15 * time.Minute},
-	RankSoon:   {time.Minute, 30 * time.Minute},
-	RankFar:    {5 * time.Minute, 2 * time.Hour},
+	RankSoon:   {2 * time.Minute, 30 * time.Minute},
+	RankFar:    {20 * time.Minute, 2 * time.Hour},
 }
 
 // PutOff returns the poll in place of one at now for which the provider's

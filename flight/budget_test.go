@@ -117,14 +117,14 @@ func TestPutOff(t *testing.T) {
 		{"at hand, a moment", flight.Schedule{}, flight.RankAtHand, s, 15 * s},
 		{"at hand, as long as it takes", flight.Schedule{}, flight.RankAtHand, 40 * s, 40 * s},
 		{"at hand, no call for days", flight.Schedule{}, flight.RankAtHand, 100 * h, 15 * m},
-		{"soon, a moment", flight.Schedule{}, flight.RankSoon, s, m},
+		{"soon, a moment", flight.Schedule{}, flight.RankSoon, s, 2 * m},
 		{"soon, no call for days", flight.Schedule{}, flight.RankSoon, 100 * h, 30 * m},
-		{"far, a moment", flight.Schedule{}, flight.RankFar, s, 5 * m},
+		{"far, a moment", flight.Schedule{}, flight.RankFar, s, 20 * m},
 		{"far, no call for days", flight.Schedule{}, flight.RankFar, 100 * h, 2 * h},
-		{"spread", flight.Schedule{Jitter: 0.5}, flight.RankFar, s, 375 * s},
+		{"spread", flight.Schedule{Jitter: 0.5}, flight.RankFar, s, 25 * m},
 		{"a fixed interval is not waited out twice", flight.Schedule{Fixed: 2 * s}, flight.RankFar, s, 2 * s},
 		{"but the wait is", flight.Schedule{Fixed: 2 * s}, flight.RankFar, 40 * s, 40 * s},
-		{"load does not count", flight.Schedule{Load: 1}, flight.RankFar, s, 5 * m},
+		{"load does not count", flight.Schedule{Load: 1}, flight.RankFar, s, 20 * m},
 	} {
 		p := c.schedule.PutOff(c.rank, now, c.wait, "over the call rate")
 		if got := p.At.Std().Sub(now.Std()); got != c.want || p.Reason != "over the call rate" {
