@@ -199,7 +199,6 @@ func (b *Budget) answered(now time.Time, err error) {
 	}
 	switch {
 	case err != nil && !b.down:
-		b.share = now.UnixMicro()
 		slog.Warn("calls cannot be counted in Redis: this process makes a small share of them by itself", "provider", b.Provider, "error", err)
 	case err == nil && b.down:
 		slog.Info("calls are counted in Redis again", "provider", b.Provider)
