@@ -355,3 +355,32 @@ func TestMonthIsUsedUp(t *testing.T) {
 		}
 	})
 }
+
+// The next poll is planned by how short the calls run.
+func TestScheduleKnowsTheLoad(t *testing.T) {
+	eachMode(t, func(t *testing.T, m dbtest.Mode) {
+		b := newClock().budget(t, m, jobs.CallLimits{PerMonth: 20}) // a third of the month is left
+		r := rigWith(t, m, func(s *setup) { s.Stopped, s.PollEvery, s.Budget = true, 0, b })
+		r.source.say(departing(0, time.Hour))
+		r.subscribeTo(t, r.account(t), "https://example.com/hook", numbered(0))
+		planned := func() time.Duration {
+			t.Helper()
+			if _, err := r.intake.Ask(t.Context(), numbered(0)); err != nil {
+				t.Fatal(err)
+			}
+			next := one[db.Time](t, r, `SELECT next_poll_at FROM flights WHERE resolved`)
+			return next.Std().Sub(m.DB.Now())
+		}
+		if d := planned(); d > 10*time.Minute {
+			t.Errorf("with two of 20 calls made the next poll is in %v, not in 9 min", d)
+		}
+		for range 15 {
+			if _, err := r.intake.Ask(t.Context(), numbered(1)); flight.CodeOf(err) != flight.CodeFlightNotFound {
+				t.Fatal(err)
+			}
+		}
+		if d := planned(); d < 20*time.Minute || d > 31*time.Minute {
+			t.Errorf("with 18 of 20 calls made the next poll is in %v, not in 27 min", d)
+		}
+	})
+}
