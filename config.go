@@ -46,7 +46,10 @@ type Config struct {
 	Calls jobs.CallLimits // of the upstream; zero: none
 
 	PollEvery time.Duration  // a fixed poll interval; 0: adaptive
+	Hold      time.Duration  // world time for which a value that vanished still counts; 0: none does
 	CacheTTL  *time.Duration // a fixed freshness of look-ups; nil: adaptive
+
+	HistoryDays int // days after a flight for which its history is kept; 0: 30
 
 	RetryBase            time.Duration // first webhook retry delay; 0: 4 s
 	DeliveryTimeout      time.Duration // webhook answer time-out; 0: 10 s
@@ -159,7 +162,10 @@ type serving struct {
 	callLimits
 
 	PollEvery *time.Duration `env:"FLIGHTWIRE_POLL_EVERY" placeholder:"DURATION" help:"A fixed poll interval in place of the adaptive one: whole seconds, at least 1s."`
+	Hold      time.Duration  `name:"hold-vanished" default:"30m" env:"FLIGHTWIRE_HOLD_VANISHED" help:"How long an estimate, gate, terminal or belt that the upstream stops saying still counts; 0s: not at all."`
 	CacheTTL  *time.Duration `env:"FLIGHTWIRE_CACHE_TTL" placeholder:"DURATION" help:"A fixed freshness of look-ups in place of the adaptive one; 0s turns the cache off."`
+
+	HistoryDays int `default:"30" env:"FLIGHTWIRE_HISTORY_DAYS" placeholder:"DAYS" help:"How many days after a flight its history is kept, 1 to 3650."`
 
 	RetryBase            time.Duration `default:"4s" env:"FLIGHTWIRE_RETRY_BASE" help:"First webhook retry delay; each further one is twice as long."`
 	DeliveryTimeout      time.Duration `default:"10s" env:"FLIGHTWIRE_DELIVERY_TIMEOUT" help:"How long a webhook's receiver may take to answer."`
@@ -229,6 +235,14 @@ func (s *serving) checkTimes(c *Config) error {
 	if s.CacheTTL != nil && *s.CacheTTL < 0 {
 		return usagef("FLIGHTWIRE_CACHE_TTL: %v is negative", *s.CacheTTL)
 	}
+	if s.Hold < 0 || s.Hold > 24*time.Hour {
+		return usagef("FLIGHTWIRE_HOLD_VANISHED: %v is not between 0s and 24h", s.Hold)
+	}
+	c.Hold = s.Hold
+	if s.HistoryDays < 1 || s.HistoryDays > 3650 {
+		return usagef("FLIGHTWIRE_HISTORY_DAYS: %d is not between 1 and 3650", s.HistoryDays)
+	}
+	c.HistoryDays = s.HistoryDays
 	for name, d := range map[string]time.Duration{
 		"FLIGHTWIRE_RETRY_BASE": s.RetryBase, "FLIGHTWIRE_DELIVERY_TIMEOUT": s.DeliveryTimeout,
 	} {

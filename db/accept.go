@@ -2,6 +2,8 @@ package db
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ type Answer struct {
 	Now      flight.Time     // world time of the same moment
 	Legs     flight.Legs     // none: there is no such flight
 	Schedule flight.Schedule // plans the next poll of each leg that is watched
+	Hold     time.Duration   // world time for which a value that vanished still counts, see [flight.Hold]; 0: none does
 	Poll     *PollClaim      // the claim under which was asked; nil for a look-up
 }
 
@@ -162,19 +165,8 @@ func (d *door) leg(ctx context.Context, s *flight.Snapshot) error {
 	if !d.AskedAt.After(f.AskedAt.Std()) {
 		return d.plan(ctx, f, nil) // older than what stands: it changes nothing
 	}
-	next := s
-	var prev *flight.Snapshot
-	if f.Version > 0 {
-		stored, err := d.db.snapshot(ctx, d.queries, f.ID, f.Version)
-		if err != nil {
-			return err
-		}
-		prev = stored.FetchedAgain(f.FetchedAt.Flight())
-		if flight.SameContent(stored, s) {
-			next = stored.FetchedAgain(s.FetchedAt)
-		}
-	}
-	if err := d.store(ctx, f, prev, next); err != nil {
+	next, err := d.take(ctx, f, s)
+	if err != nil {
 		return err
 	}
 	for _, p := range slices.Clone(d.rows) {
@@ -191,19 +183,72 @@ func (d *door) leg(ctx context.Context, s *flight.Snapshot) error {
 	return d.plan(ctx, f, next)
 }
 
-// store writes a new version where the content differs, with the events of
-// those who are to hear of it. next replaces prev, which is nil at first sight.
-func (d *door) store(ctx context.Context, f *flightRow, prev, next *flight.Snapshot) error {
-	isNew := prev == nil || !flight.SameContent(prev, next)
+// take puts what counts of raw in the place of what stands of a leg, and
+// returns it.
+func (d *door) take(ctx context.Context, f *flightRow, raw *flight.Snapshot) (*flight.Snapshot, error) {
+	if f.Version == 0 {
+		return raw, d.store(ctx, f, step{next: raw, raw: raw, isNew: true})
+	}
+	stored, err := d.db.snapshot(ctx, d.queries, f.ID, f.Version)
+	if err != nil {
+		return nil, err
+	}
+	held, err := f.held()
+	if err != nil {
+		return nil, err
+	}
+	s := step{prev: stored.FetchedAgain(f.FetchedAt.Flight()), raw: raw}
+	s.next, s.held = flight.Hold(s.prev, held, raw, d.Now, d.Hold)
+	same := flight.SameContent(stored, s.next)
+	if same {
+		s.next = stored.FetchedAgain(raw.FetchedAt)
+	}
+	s.isNew = !same || !samePaths(held, s.held)
+	return s.next, d.store(ctx, f, s)
+}
+
+// samePaths reports whether the same values are held: then, if the same counts,
+// the upstream has said the same.
+func samePaths(a, b []flight.Held) bool {
+	return slices.EqualFunc(a, b, func(a, b flight.Held) bool { return a.Path == b.Path })
+}
+
+// held returns the values that the standing snapshot holds.
+func (f *flightRow) held() (held []flight.Held, err error) {
+	if f.Held == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(f.Held), &held); err != nil {
+		return nil, fmt.Errorf("what %s holds: %w", f.ID, err)
+	}
+	return held, nil
+}
+
+// step is the way from one version of a leg to what an answer makes of it.
+type step struct {
+	prev, next *flight.Snapshot // what counted, nil at first sight, and what counts now
+	raw        *flight.Snapshot // what the upstream said
+	held       []flight.Held    // what next has and raw has not
+	isNew      bool             // the upstream said something else than before
+}
+
+// store writes a new version where the upstream said something new, with the
+// events of those who are to hear of it.
+func (d *door) store(ctx context.Context, f *flightRow, s step) error {
+	prev, next := s.prev, s.next
 	var changes []flight.Change
-	if isNew {
+	if s.isNew {
 		if prev != nil {
 			changes = flight.Diff(prev, next)
 		}
-		if err := d.insertUpdate(ctx, f, prev, next, changes); err != nil {
+		if err := d.insertUpdate(ctx, f, s, changes); err != nil {
 			return err
 		}
 		d.changed = append(d.changed, f.ID)
+		f.Held = ""
+		if len(s.held) > 0 {
+			f.Held = jsonText(s.held)
+		}
 	}
 	f.AskedAt, f.FetchedAt = At(d.AskedAt), world(next.FetchedAt)
 	f.Leg, f.Origin, f.Destination = next.LegKey(), next.Departure.Airport.IATA, next.Arrival.Airport.IATA
@@ -218,19 +263,30 @@ func (d *door) store(ctx context.Context, f *flightRow, prev, next *flight.Snaps
 	return d.fanOut(ctx, f, news{prev: prev, next: next, changes: changes, ended: ended, reason: reason})
 }
 
-func (d *door) insertUpdate(ctx context.Context, f *flightRow, prev, next *flight.Snapshot, changes []flight.Change) error {
+func (d *door) insertUpdate(ctx context.Context, f *flightRow, s step, changes []flight.Change) error {
 	f.Version++
 	var previous Time
-	if prev != nil {
-		previous = world(prev.FetchedAt)
+	if s.prev != nil {
+		previous = world(s.prev.FetchedAt)
 	}
-	if changes == nil {
-		changes = []flight.Change{}
+	base, baseText, err := d.base(ctx, f.ID, f.Version)
+	if err != nil {
+		return err
 	}
-	_, err := d.exec(ctx, `INSERT INTO updates (flight_id, version, snapshot, changes, previous_fetched_at, source, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		f.ID, f.Version, string(next.Encode()), jsonText(changes), previous, d.Source, At(d.wall))
-	d.fresh[snapshotKey{f.ID, f.Version}] = next
+	text := s.next.Encode()
+	var raw, packedChanges []byte
+	if len(s.held) > 0 {
+		raw = pack(text, s.raw.Encode())
+	}
+	plainChanges := "[]"
+	if len(changes) > 0 {
+		plainChanges, packedChanges = "", pack(text, []byte(jsonText(changes)))
+	}
+	_, err = d.exec(ctx, `INSERT INTO updates (flight_id, version, snapshot, base, packed, packed_raw, changes, packed_changes,
+			previous_fetched_at, source, created_at)
+		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, $9, $10)`,
+		f.ID, f.Version, base, pack(baseText, text), raw, plainChanges, packedChanges, previous, d.Source, At(d.wall))
+	d.fresh[snapshotKey{f.ID, f.Version}] = s.next
 	return err
 }
 
@@ -267,11 +323,11 @@ func (d *door) saveFlight(ctx context.Context, f *flightRow) error {
 	_, err := d.exec(ctx, `UPDATE flights SET leg = $2, origin = $3, destination = $4, provider = $5, provider_flight_id = $6,
 			version = $7, asked_at = $8, fetched_at = $9, catch_up = $10,
 			next_poll_at = CASE WHEN `+stillWatched("$16")+` THEN CAST($11 AS TIMESTAMPTZ) END,
-			poll_reason = $12, poll_token = $13, poll_lease_until = $14, poll_failures = $15, last_polled_at = $17
+			poll_reason = $12, poll_token = $13, poll_lease_until = $14, poll_failures = $15, last_polled_at = $17, held = $18
 		WHERE id = $1`,
 		f.ID, f.Leg, f.Origin, f.Destination, f.Provider, f.ProviderFlightID,
 		f.Version, f.AskedAt, f.FetchedAt, f.CatchUp,
-		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures, At(d.wall), f.LastPolledAt)
+		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures, At(d.wall), f.LastPolledAt, f.Held)
 	if isUnique(err) { // the leg's new route got a row while the lock was waited for: it is seen now
 		return errMoved
 	}

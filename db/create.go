@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -28,6 +29,7 @@ type NewSubscription struct {
 	Idempotency    Idempotency     // zero: nothing is repeated
 	Cap            WatchCap        // of the account's plan
 	Now            flight.Time     // world time
+	PollAt         flight.Time     // when its flight is polled first, unless that is planned; unknown: at Now
 }
 
 // creation is a subscription on its way into the database.
@@ -268,7 +270,8 @@ func (tx *Tx) insertRows(ctx context.Context, rows string, now time.Time) error 
 	return err
 }
 
-// startPollingAll makes the legs of new subscriptions due that are not polled.
+// startPollingAll plans the polls of those legs of new subscriptions that have
+// none.
 func (tx *Tx) startPollingAll(ctx context.Context, list []*creation) error {
 	begun := make(map[string]bool)
 	for _, c := range list {
@@ -276,7 +279,7 @@ func (tx *Tx) startPollingAll(ctx context.Context, list []*creation) error {
 			continue
 		}
 		begun[c.flight.ID] = true
-		if err := tx.startPolling(ctx, c.flight.ID, c.Now, false); err != nil {
+		if err := tx.startPolling(ctx, c.flight.ID, cmp.Or(c.PollAt, c.Now), false); err != nil {
 			return err
 		}
 	}

@@ -72,6 +72,15 @@ func (d dialect) writers() int {
 	return 1
 }
 
+// place is where a row lies, until the statement ends: what one part of it has
+// found another needs not look for.
+func (d dialect) place() string {
+	if d == postgresKind {
+		return "ctid"
+	}
+	return "rowid"
+}
+
 // rows is a FROM item named x that reads the JSON array in parameter $1, one
 // row an element. cols are "name type" pairs, so that one statement writes any
 // number of rows.

@@ -58,3 +58,19 @@ const ReencryptBatch = reencryptBatch
 func (db *DB) Fold(ctx context.Context, account string) error {
 	return db.tx(ctx, "fold", func(tx *Tx) error { return tx.fold(ctx, []string{account}) })
 }
+
+// HistoryEnd is historyEnd, for tests.
+var HistoryEnd = historyEnd
+
+// Forget empties the cache of snapshots, as in a process that has just started.
+func (db *DB) Forget() { db.snapshots = newSnapshotCache() }
+
+// Pack and Unpack, for tests.
+var (
+	Pack   = pack
+	Unpack = unpack
+)
+
+// ClaimStatement is what ClaimPolls runs; its parameters are the world time, the
+// wall time, the limit, the token and the end of the lease.
+func (db *DB) ClaimStatement() string { return db.kind.claimDue() }

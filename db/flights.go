@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -29,6 +28,7 @@ type flightRow struct {
 	AskedAt          Time   `db:"asked_at"`
 	FetchedAt        Time   `db:"fetched_at"`
 	CatchUp          bool   `db:"catch_up"`
+	Held             string `db:"held"` // JSON of the values that the standing snapshot holds; "" for none
 	NextPollAt       Time   `db:"next_poll_at"`
 	PollReason       string `db:"poll_reason"`
 	PollToken        string `db:"poll_token"`
@@ -39,12 +39,8 @@ type flightRow struct {
 }
 
 const flightColumns = `id, leg, flight_key, carrier, number, date, resolved, origin, destination,
-	provider, provider_flight_id, version, asked_at, fetched_at, catch_up,
+	provider, provider_flight_id, version, asked_at, fetched_at, catch_up, held,
 	next_poll_at, poll_reason, poll_token, poll_lease_until, poll_failures, last_polled_at, created_at`
-
-func (f *flightRow) key() flight.Key {
-	return flight.Key{Carrier: f.Carrier, Number: f.Number, Date: f.Date}
-}
 
 // selector is what a flight that is looked for must match.
 func (f *flightRow) selector() flight.Selector {
@@ -145,12 +141,16 @@ func (db *DB) snapshot(ctx context.Context, q queries, flightID string, version 
 	if s, ok := db.snapshots.c.GetIfPresent(key); ok {
 		return s, nil
 	}
-	var text string
-	err := q.get(ctx, &text, `SELECT snapshot FROM updates WHERE flight_id = $1 AND version = $2`, flightID, version)
+	var row packedText
+	err := q.get(ctx, &row, `SELECT `+packedColumns+` FROM `+packedFrom+` WHERE u.flight_id = $1 AND u.version = $2`, flightID, version)
 	if err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
 	}
-	s, err := flight.DecodeSnapshot([]byte(text))
+	text, err := row.text()
+	if err != nil {
+		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
+	}
+	s, err := flight.DecodeSnapshot(text)
 	if err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
 	}
@@ -182,14 +182,14 @@ type Update struct {
 }
 
 type updateRow struct {
-	FlightID          string `db:"flight_id"`
-	Version           int64  `db:"version"`
-	Changes           string `db:"changes"`
-	PreviousFetchedAt Time   `db:"previous_fetched_at"`
-	CreatedAt         Time   `db:"created_at"`
+	FlightID string `db:"flight_id"`
+	Version  int64  `db:"version"`
+	packedChanges
+	PreviousFetchedAt Time `db:"previous_fetched_at"`
+	CreatedAt         Time `db:"created_at"`
 }
 
-const updateColumns = `flight_id, version, changes, previous_fetched_at, created_at`
+const updateColumns = `flight_id, version, changes, packed_changes, previous_fetched_at, created_at`
 
 func (db *DB) update(ctx context.Context, r updateRow) (Update, error) {
 	snap, err := db.snapshot(ctx, db.queries, r.FlightID, r.Version)
@@ -200,7 +200,7 @@ func (db *DB) update(ctx context.Context, r updateRow) (Update, error) {
 		FlightID: r.FlightID, Version: r.Version, Snapshot: snap,
 		PreviousFetchedAt: r.PreviousFetchedAt.Flight(), CreatedAt: r.CreatedAt.Std(),
 	}
-	if err := json.Unmarshal([]byte(r.Changes), &u.Changes); err != nil {
+	if u.Changes, err = r.changes(snap.Encode()); err != nil {
 		return Update{}, fmt.Errorf("changes of version %d of %s: %w", r.Version, r.FlightID, err)
 	}
 	return u, nil
@@ -231,7 +231,7 @@ func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error)
 		updateRow
 		FetchedAt Time `db:"fetched_at"`
 	}
-	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.previous_fetched_at, u.created_at, f.fetched_at
+	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.created_at, f.fetched_at
 		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id = $1`, flightID)
 	if err != nil {
 		return Update{}, domainError(ctx, "latest update", err)

@@ -26,7 +26,11 @@ func (db *DB) provider() (*goose.Provider, error) {
 		return nil, err
 	}
 	if db.kind == sqliteKind {
-		return goose.NewProvider(goose.DialectSQLite3, db.write.DB, dir)
+		others, err := fs.Glob(dir, "*.postgres.sql") // steps that PostgreSQL alone needs
+		if err != nil {
+			return nil, err
+		}
+		return goose.NewProvider(goose.DialectSQLite3, db.write.DB, dir, goose.WithExcludeNames(others))
 	}
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // one process migrates, the others wait, up to 300 times 1 s
 	if err != nil {

@@ -25,40 +25,64 @@ func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease 
 	var claims []PollClaim
 	err := db.tx(ctx, "claim polls", func(tx *Tx) error {
 		claims = nil // of a pass that was broken off
-		wall := db.Now()
-		var rows []flightRow
-		err := tx.sel(ctx, &rows, `SELECT `+flightColumns+` FROM flights
-			WHERE next_poll_at <= $1 AND (poll_lease_until IS NULL OR poll_lease_until <= $2)
-			ORDER BY next_poll_at LIMIT $3`+tx.kind.skipLocked("flights"), world(now), At(wall), limit)
-		if err != nil {
-			return err
+		wall, token := db.Now(), newID("")
+		rows, err := tx.claimDue(ctx, now, wall, limit, token, wall.Add(lease))
+		if err != nil || len(rows) == 0 {
+			return orNothing(err)
 		}
-		if len(rows) == 0 {
-			return errNothing
-		}
-		ids := make([]string, len(rows))
-		for i := range rows {
-			ids[i] = rows[i].ID
-		}
-		// Nobody watches: the viewers have gone, or the last subscription was suspended.
-		var idle []string
-		err = tx.sel(ctx, &idle, `UPDATE flights SET next_poll_at = NULL, poll_reason = ''
-			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND NOT `+stillWatched("$2")+` RETURNING id`, idList(ids), At(wall))
-		if err != nil {
-			return err
-		}
-		ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(idle, id) })
-		token := newID("")
-		for i := range rows {
-			if slices.Contains(ids, rows[i].ID) {
-				claims = append(claims, PollClaim{rows[i].ID, token, rows[i].key()})
+		var doubtful []string
+		for _, r := range rows {
+			if !r.Watched {
+				doubtful = append(doubtful, r.ID)
 			}
 		}
-		_, err = tx.exec(ctx, `UPDATE flights SET poll_token = $2, poll_lease_until = $3
-			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, idList(ids), token, At(wall.Add(lease)))
+		idle, err := tx.unplan(ctx, doubtful, wall)
+		for _, r := range rows {
+			if !slices.Contains(idle, r.ID) {
+				claims = append(claims, PollClaim{r.ID, token, flight.Key{Carrier: r.Carrier, Number: r.Number, Date: r.Date}})
+			}
+		}
 		return err
 	})
 	return claims, err
+}
+
+// dueRow is a leg that has just been claimed.
+type dueRow struct {
+	ID         string `db:"id"`
+	Carrier    string `db:"carrier"`
+	Number     string `db:"number"`
+	Date       string `db:"date"`
+	NextPollAt Time   `db:"next_poll_at"`
+	Watched    bool   `db:"watched"`
+}
+
+// claimDue claims the legs that are most due, the longest due first, in one
+// statement, which reads and writes each row once.
+func (tx *Tx) claimDue(ctx context.Context, now flight.Time, wall time.Time, limit int, token string, until time.Time) (rows []dueRow, err error) {
+	err = tx.sel(ctx, &rows, tx.kind.claimDue(), world(now), At(wall), limit, token, At(until))
+	slices.SortStableFunc(rows, func(a, b dueRow) int { return a.NextPollAt.Std().Compare(b.NextPollAt.Std()) })
+	return rows, err
+}
+
+func (d dialect) claimDue() string {
+	return `WITH due AS MATERIALIZED (
+			SELECT ` + d.place() + ` AS place FROM flights WHERE next_poll_at <= $1 AND (poll_lease_until IS NULL OR poll_lease_until <= $2)
+			ORDER BY next_poll_at LIMIT $3` + d.skipLocked("flights") + `)
+		UPDATE flights SET poll_token = $4, poll_lease_until = $5 FROM due WHERE flights.` + d.place() + ` = due.place
+		RETURNING flights.id, flights.carrier, flights.number, flights.date, flights.next_poll_at, ` + stillWatched("$2") + ` AS watched`
+}
+
+// unplan takes the plan and the claim away from those of the locked legs that
+// nobody watches: the viewers have gone, or the last subscription was suspended.
+// It looks again, because somebody may have come until the rows were locked.
+func (tx *Tx) unplan(ctx context.Context, legs []string, wall time.Time) (idle []string, err error) {
+	if len(legs) == 0 {
+		return nil, nil
+	}
+	err = tx.sel(ctx, &idle, `UPDATE flights SET next_poll_at = NULL, poll_reason = '', poll_token = '', poll_lease_until = NULL, trimmed = -1
+		WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND NOT `+stillWatched("$2")+` RETURNING id`, idList(legs), At(wall))
+	return idle, err
 }
 
 // ConfirmPoll renews a claim when its work begins. ok is false when the claim

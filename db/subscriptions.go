@@ -91,9 +91,10 @@ func (tx *Tx) startPolling(ctx context.Context, flightID string, now flight.Time
 	return err
 }
 
-// stopPolling takes the plan away from a leg that nobody watches any more.
+// stopPolling takes the plan away from a leg that nobody watches any more. What
+// is kept of it may now be deleted in its time.
 func (tx *Tx) stopPolling(ctx context.Context, flightID string) error {
-	_, err := tx.exec(ctx, `UPDATE flights SET next_poll_at = NULL, poll_reason = '' WHERE id = $1 AND NOT `+stillWatched("$2"),
+	_, err := tx.exec(ctx, `UPDATE flights SET next_poll_at = NULL, poll_reason = '', trimmed = -1 WHERE id = $1 AND NOT `+stillWatched("$2"),
 		flightID, At(tx.db.Now()))
 	return err
 }

@@ -77,18 +77,19 @@ var textFields = [...]textField{
 type timeField struct {
 	change ChangeType
 	path   string // without its Gate or Runway ending
-	noun   string
+	noun   string // of the gate's time
+	runway string // of the runway's
 	end    func(*Snapshot) *EndpointTimes
 	kind   func(*EndpointTimes) (gate, runway *FlightTime)
 }
 
 var timeFields = [...]timeField{
-	{ChangeDepartureScheduled, "departure.times.scheduled", "Scheduled departure", departureTimes, scheduledTimes},
-	{ChangeDepartureEstimated, "departure.times.estimated", "Estimated departure", departureTimes, estimatedTimes},
-	{ChangeDepartureActual, "departure.times.actual", "Actual departure", departureTimes, actualTimes},
-	{ChangeArrivalScheduled, "arrival.times.scheduled", "Scheduled arrival", arrivalTimes, scheduledTimes},
-	{ChangeArrivalEstimated, "arrival.times.estimated", "Estimated arrival", arrivalTimes, estimatedTimes},
-	{ChangeArrivalActual, "arrival.times.actual", "Actual arrival", arrivalTimes, actualTimes},
+	{ChangeDepartureScheduled, "departure.times.scheduled", "Scheduled departure", "Scheduled take-off", departureTimes, scheduledTimes},
+	{ChangeDepartureEstimated, "departure.times.estimated", "Estimated departure", "Estimated take-off", departureTimes, estimatedTimes},
+	{ChangeDepartureActual, "departure.times.actual", "Actual departure", "Actual take-off", departureTimes, actualTimes},
+	{ChangeArrivalScheduled, "arrival.times.scheduled", "Scheduled arrival", "Scheduled landing", arrivalTimes, scheduledTimes},
+	{ChangeArrivalEstimated, "arrival.times.estimated", "Estimated arrival", "Estimated landing", arrivalTimes, estimatedTimes},
+	{ChangeArrivalActual, "arrival.times.actual", "Actual arrival", "Actual landing", arrivalTimes, actualTimes},
 }
 
 func departureTimes(s *Snapshot) *EndpointTimes { return &s.Departure.Times }
@@ -151,21 +152,21 @@ func (f *timeField) diff(changes []Change, prev, next *Snapshot) []Change {
 	a, b := f.end(prev), f.end(next)
 	fromGate, fromRunway := f.kind(a)
 	toGate, toRunway := f.kind(b)
-	changes = f.compare(changes, "Gate", fromGate, toGate)
+	changes = f.compare(changes, "Gate", f.noun, fromGate, toGate)
 	if fromGate != nil && toGate == nil && !a.delayOnRunway() {
 		fromRunway = nil
 	}
 	if toGate == nil || a.delayOnRunway() || b.delayOnRunway() {
-		changes = f.compare(changes, "Runway", fromRunway, toRunway)
+		changes = f.compare(changes, "Runway", f.runway, fromRunway, toRunway)
 	}
 	return changes
 }
 
-func (f *timeField) compare(changes []Change, where string, from, to *FlightTime) []Change {
+func (f *timeField) compare(changes []Change, where, noun string, from, to *FlightTime) []Change {
 	if floorMinute(from.At()) == floorMinute(to.At()) {
 		return changes
 	}
-	c := Change{Type: f.change, Path: f.path + where, Message: timeMessage(f.noun, from, to)}
+	c := Change{Type: f.change, Path: f.path + where, Message: timeMessage(noun, from, to)}
 	if from != nil {
 		c.From = from.UTC
 	}

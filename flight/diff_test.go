@@ -1,6 +1,7 @@
 package flight_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -95,6 +96,9 @@ func TestDiffTimes(t *testing.T) {
 		back := k.noun + " changed from " + later.Local[11:16] + " " + later.Timezone + " to " + k.clock + " (1 h 5 min earlier)"
 		a, b := `"`+k.at.UTC.String()+`"`, `"`+later.UTC.String()+`"`
 		change := func(where, from, to, message, delta string) []string {
+			if where == "Runway" {
+				message = strings.NewReplacer("departure", "take-off", "arrival", "landing").Replace(message)
+			}
 			if delta != "" {
 				delta = `,"deltaMinutes":` + delta
 			}
@@ -151,7 +155,7 @@ func TestDiffTurns(t *testing.T) {
 			`{"type":"delay.increased","path":"departure.delayMinutes","from":0,"to":7,"message":"Departure is now 7 min late (was on time)","deltaMinutes":7}`}},
 		{"off the runway, gate unknown", base(scheduled), base(scheduled, offAt), []string{
 			turn("departed", "scheduled", "scheduled", "Departed JFK at 18:20 EDT"),
-			`{"type":"departure.actual.changed","path":"departure.times.actualRunway","from":null,"to":"2026-03-10T22:20:00.000Z","message":"Actual departure set to 18:20 EDT"}`}},
+			`{"type":"departure.actual.changed","path":"departure.times.actualRunway","from":null,"to":"2026-03-10T22:20:00.000Z","message":"Actual take-off set to 18:20 EDT"}`}},
 		{"in the air, no time known", base(scheduled), base(active), []string{
 			statusChange("status.phase", "scheduled", "en_route", "Status changed from Scheduled to En route"),
 			turn("departed", "scheduled", "en_route", "Departed JFK")}},
@@ -255,10 +259,10 @@ func TestDiffDelay(t *testing.T) {
 		}), []string{
 			`{"type":"departure.estimated.changed","path":"departure.times.estimatedGate","from":null,"to":"2026-03-10T22:00:00.000Z","message":"Estimated departure set to 22:00 UTC"}`}},
 		{"the delay rests on the runway pair: its schedule counts beside the gate's", base(runwayPair(0)), base(runwayPair(5)), []string{
-			`{"type":"departure.scheduled.changed","path":"departure.times.scheduledRunway","from":"2026-03-10T22:15:00.000Z","to":"2026-03-10T22:20:00.000Z","message":"Scheduled departure changed from 18:15 EDT to 18:20 EDT (5 min later)","deltaMinutes":5}`,
+			`{"type":"departure.scheduled.changed","path":"departure.times.scheduledRunway","from":"2026-03-10T22:15:00.000Z","to":"2026-03-10T22:20:00.000Z","message":"Scheduled take-off changed from 18:15 EDT to 18:20 EDT (5 min later)","deltaMinutes":5}`,
 			`{"type":"delay.decreased","path":"departure.delayMinutes","from":10,"to":5,"message":"Departure is now 5 min late (was 10 min late)","deltaMinutes":-5}`}},
 		{"and so it does when it goes, and the delay with it", base(runwayPair(0)), base(runwayPair(0), func(s *flight.Snapshot) { s.Departure.Times.ScheduledRunway = nil }), []string{
-			`{"type":"departure.scheduled.changed","path":"departure.times.scheduledRunway","from":"2026-03-10T22:15:00.000Z","to":null,"message":"Scheduled departure 18:15 EDT withdrawn"}`}},
+			`{"type":"departure.scheduled.changed","path":"departure.times.scheduledRunway","from":"2026-03-10T22:15:00.000Z","to":null,"message":"Scheduled take-off 18:15 EDT withdrawn"}`}},
 	})
 }
 

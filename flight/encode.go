@@ -56,8 +56,35 @@ func (s *Snapshot) FetchedAgain(t Time) *Snapshot {
 }
 
 // SameContent reports whether a and b say the same but for when they were
-// fetched.
+// fetched, and for the address at which this service serves flags: each process
+// may have its own.
 func SameContent(a, b *Snapshot) bool {
 	const never Time = 1 // any moment that is the same for both
-	return bytes.Equal(a.FetchedAgain(never).Encode(), b.FetchedAgain(never).Encode())
+	was := a.FetchedAgain(never).Encode()
+	if bytes.Equal(was, b.FetchedAgain(never).Encode()) {
+		return true
+	}
+	again, moved := b.withFlagsOf(a)
+	return moved && bytes.Equal(was, again.FetchedAgain(never).Encode())
+}
+
+// withFlagsOf returns s with the addresses of flags that a has; moved is false
+// when they are the same.
+func (s *Snapshot) withFlagsOf(a *Snapshot) (c *Snapshot, moved bool) {
+	copied := *s
+	copied.encoded = nil
+	c = &copied
+	put := func(to, from *Endpoint) {
+		if country, other := &to.Airport.Country, &from.Airport.Country; *country != *other {
+			country.FlagSVG, country.FlagSVGSquare, moved = other.FlagSVG, other.FlagSVGSquare, true
+		}
+	}
+	put(&c.Departure, &a.Departure)
+	put(&c.Arrival, &a.Arrival)
+	if c.Diverted != nil && a.Diverted != nil {
+		d := *c.Diverted
+		c.Diverted = &d
+		put(c.Diverted, a.Diverted)
+	}
+	return c, moved
 }

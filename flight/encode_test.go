@@ -224,4 +224,20 @@ func TestSameContent(t *testing.T) {
 	if !flight.SameContent(s, with(s)) || !flight.SameContent(s, s) {
 		t.Error("a copy is not the same")
 	}
+	elsewhere := func(s *flight.Snapshot) {
+		for _, e := range []*flight.Endpoint{&s.Departure, &s.Arrival, s.Diverted} {
+			e.Airport.Country.FlagSVG, e.Airport.Country.FlagSVGSquare = "http://elsewhere/f.svg", "http://elsewhere/f.svg?shape=1x1"
+		}
+	}
+	other := with(s, elsewhere)
+	if !flight.SameContent(s, other) || !flight.SameContent(other, s) {
+		t.Error("another process has other content")
+	}
+	if other.Departure.Airport.Country.FlagSVG != "http://elsewhere/f.svg" || other.Diverted.Airport.Country.FlagSVG != "http://elsewhere/f.svg" {
+		t.Error("to compare snapshots changed one")
+	}
+	other = with(other, func(s *flight.Snapshot) { s.Diverted.Airport.Country.Code = "FR" })
+	if flight.SameContent(s, other) || flight.SameContent(other, s) {
+		t.Error("another country is the same")
+	}
 }

@@ -51,6 +51,8 @@ var prices = map[string]price{
 	"Subscription.flightChanged":    {own: 50, times: 1},
 	"FlightSnapshot.timeline":       {own: 1, times: 20},
 	"FlightSnapshot.alternates":     {own: 1, times: 3},
+	"FlightSnapshot.history":        {own: 20, by: "first"},
+	"FlightHistoryConnection.edges": {own: 1, times: 1}, // first has been reckoned
 	"Query.__schema":                {own: 100, times: 1},
 	"__Schema.types":                {own: 1, times: 10}, // many, but mostly small
 	"__Type.inputFields":            {own: 1, times: 2},

@@ -31,6 +31,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
 	Account() AccountResolver
+	FlightSnapshot() FlightSnapshotResolver
 	FlightSubscription() FlightSubscriptionResolver
 	Mutation() MutationResolver
 	Query() QueryResolver
@@ -53,6 +54,9 @@ type AccountResolver interface {
 	Keys(ctx context.Context, obj *Account) ([]access.Key, error)
 	Usage(ctx context.Context, obj *Account, month *string) (*AccountUsage, error)
 	AuditLog(ctx context.Context, obj *Account, limit int) ([]AuditEntry, error)
+}
+type FlightSnapshotResolver interface {
+	History(ctx context.Context, obj *flight.Snapshot, first int, after *string) (*FlightHistoryConnection, error)
 }
 type FlightSubscriptionResolver interface {
 	Deliveries(ctx context.Context, obj *flight.Subscription, limit int) (*DeliveryLog, error)
@@ -498,6 +502,70 @@ type FlightSnapshot {
   alternates: [FlightLegRef!]!
   "A digest of everything that is watched: two snapshots with one fingerprint have no changes between them."
   fingerprint: String!
+  """
+  What was known of the leg when, newest first: one entry for each time that the
+  upstream said something new. It is kept for some time after the flight, 30 days by
+  default; then it is empty, or only its last entry is left.
+  """
+  history(
+    "How many to return, 1 to 100."
+    first: Int! = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before, or the cursor of an entry: what was known before it follows."
+    after: String
+  ): FlightHistoryConnection!
+}
+
+"A page of the history of a leg."
+type FlightHistoryConnection {
+  "The entries of this page, newest first."
+  edges: [FlightHistoryEdge!]!
+  "Whether there are others."
+  pageInfo: PageInfo!
+  "How many there are in all."
+  totalCount: Int!
+}
+
+"An entry of a history, with its place."
+type FlightHistoryEdge {
+  "Give it as ` + "`" + `after` + "`" + ` to go on behind it. As ` + "`" + `after` + "`" + ` of ` + "`" + `flightChanged` + "`" + ` it gives the changes since."
+  cursor: String!
+  "The entry."
+  node: FlightHistoryEntry!
+}
+
+"What was known of a leg for a while."
+type FlightHistoryEntry {
+  "When it was first known."
+  knownAt: DateTime!
+  "When the next entry was first known; null: it stands."
+  until: DateTime
+  "The upstream that said so."
+  source: String!
+  "The leg as the upstream said it then."
+  flight: FlightSnapshot!
+  """
+  What changed to the entry before, as subscribers are told, each by its own filter;
+  empty in the first entry, and when nothing that is watched changed.
+  """
+  changes: [Change!]!
+  """
+  Whether a value that the upstream had stopped saying counted on: feeds drop gates and
+  estimates and bring them back, so that subscribers are not told at once. It is not in
+  ` + "`" + `flight` + "`" + `.
+  """
+  held: Boolean!
+}
+
+"Where a page lies."
+type PageInfo {
+  "Whether there are entries behind this page."
+  hasNextPage: Boolean!
+  "Whether there are entries before this page."
+  hasPreviousPage: Boolean!
+  "The cursor of the first entry; null on an empty page."
+  startCursor: String
+  "The cursor of the last entry; null on an empty page."
+  endCursor: String
 }
 
 "An airline."
@@ -1409,6 +1477,46 @@ func (ec *executionContext) childFields_FlightEndpoint(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type FlightEndpoint", field.Name)
 }
 
+func (ec *executionContext) childFields_FlightHistoryConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FlightHistoryConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FlightHistoryConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FlightHistoryConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightHistoryConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FlightHistoryEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FlightHistoryEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FlightHistoryEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightHistoryEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_FlightHistoryEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "knownAt":
+		return ec.fieldContext_FlightHistoryEntry_knownAt(ctx, field)
+	case "until":
+		return ec.fieldContext_FlightHistoryEntry_until(ctx, field)
+	case "source":
+		return ec.fieldContext_FlightHistoryEntry_source(ctx, field)
+	case "flight":
+		return ec.fieldContext_FlightHistoryEntry_flight(ctx, field)
+	case "changes":
+		return ec.fieldContext_FlightHistoryEntry_changes(ctx, field)
+	case "held":
+		return ec.fieldContext_FlightHistoryEntry_held(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightHistoryEntry", field.Name)
+}
+
 func (ec *executionContext) childFields_FlightLegRef(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "providerFlightId":
@@ -1467,6 +1575,8 @@ func (ec *executionContext) childFields_FlightSnapshot(ctx context.Context, fiel
 		return ec.fieldContext_FlightSnapshot_alternates(ctx, field)
 	case "fingerprint":
 		return ec.fieldContext_FlightSnapshot_fingerprint(ctx, field)
+	case "history":
+		return ec.fieldContext_FlightSnapshot_history(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FlightSnapshot", field.Name)
 }
@@ -1595,6 +1705,20 @@ func (ec *executionContext) childFields_KeyUsage(ctx context.Context, field grap
 		return ec.fieldContext_KeyUsage_requests(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KeyUsage", field.Name)
+}
+
+func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "hasNextPage":
+		return ec.fieldContext_PageInfo_hasNextPage(ctx, field)
+	case "hasPreviousPage":
+		return ec.fieldContext_PageInfo_hasPreviousPage(ctx, field)
+	case "startCursor":
+		return ec.fieldContext_PageInfo_startCursor(ctx, field)
+	case "endCursor":
+		return ec.fieldContext_PageInfo_endCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
 func (ec *executionContext) childFields_RequestLimits(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1830,6 +1954,28 @@ func (ec *executionContext) field_Account_usage_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["month"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_FlightSnapshot_history_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -4563,6 +4709,304 @@ func (ec *executionContext) fieldContext_FlightEndpoint_delayMinutes(_ context.C
 	return graphql.NewScalarFieldContext("FlightEndpoint", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _FlightHistoryConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []FlightHistoryEdge) graphql.Marshaler {
+			return ec.marshalNFlightHistoryEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightHistoryConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightHistoryEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightHistoryConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightHistoryConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightHistoryConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightHistoryConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlightHistoryEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightHistoryEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlightHistoryEdge_node(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FlightHistoryEntry) graphql.Marshaler {
+			return ec.marshalNFlightHistoryEntry2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryEntry(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightHistoryEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightHistoryEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightHistoryEntry_knownAt(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryEntry_knownAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.KnownAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryEntry_knownAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightHistoryEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _FlightHistoryEntry_until(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryEntry_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Time) graphql.Marshaler {
+			return ec.marshalODateTime2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryEntry_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightHistoryEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _FlightHistoryEntry_source(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryEntry_source(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Source, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryEntry_source(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightHistoryEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlightHistoryEntry_flight(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryEntry_flight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Flight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Snapshot) graphql.Marshaler {
+			return ec.marshalNFlightSnapshot2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSnapshot(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryEntry_flight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightHistoryEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSnapshot(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightHistoryEntry_changes(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryEntry_changes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []flight.Change) graphql.Marshaler {
+			return ec.marshalNChange2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐChangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryEntry_changes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightHistoryEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Change(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightHistoryEntry_held(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightHistoryEntry_held(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Held, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightHistoryEntry_held(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightHistoryEntry", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _FlightLegRef_providerFlightId(ctx context.Context, field graphql.CollectedField, obj *flight.LegRef) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5226,6 +5670,50 @@ func (ec *executionContext) _FlightSnapshot_fingerprint(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_FlightSnapshot_fingerprint(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("FlightSnapshot", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlightSnapshot_history(ctx context.Context, field graphql.CollectedField, obj *flight.Snapshot) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSnapshot_history(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.FlightSnapshot().History(ctx, obj, fc.Args["first"].(int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FlightHistoryConnection) graphql.Marshaler {
+			return ec.marshalNFlightHistoryConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSnapshot_history(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightSnapshot",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightHistoryConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_FlightSnapshot_history_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _FlightStatusInfo_code(ctx context.Context, field graphql.CollectedField, obj *flight.StatusInfo) (ret graphql.Marshaler) {
@@ -6793,6 +7281,98 @@ func (ec *executionContext) fieldContext_Mutation_revokeKey(ctx context.Context,
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PageInfo_hasNextPage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HasNextPage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PageInfo_hasNextPage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _PageInfo_hasPreviousPage(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PageInfo_hasPreviousPage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HasPreviousPage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PageInfo_hasPreviousPage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _PageInfo_startCursor(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PageInfo_startCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StartCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PageInfo_startCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PageInfo_endCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Query_flight(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -10250,6 +10830,160 @@ func (ec *executionContext) _FlightEndpoint(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var flightHistoryConnectionImplementors = []string{"FlightHistoryConnection"}
+
+func (ec *executionContext) _FlightHistoryConnection(ctx context.Context, sel ast.SelectionSet, obj *FlightHistoryConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightHistoryConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightHistoryConnection")
+		case "edges":
+			out.Values[i] = ec._FlightHistoryConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FlightHistoryConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._FlightHistoryConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flightHistoryEdgeImplementors = []string{"FlightHistoryEdge"}
+
+func (ec *executionContext) _FlightHistoryEdge(ctx context.Context, sel ast.SelectionSet, obj *FlightHistoryEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightHistoryEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightHistoryEdge")
+		case "cursor":
+			out.Values[i] = ec._FlightHistoryEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FlightHistoryEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flightHistoryEntryImplementors = []string{"FlightHistoryEntry"}
+
+func (ec *executionContext) _FlightHistoryEntry(ctx context.Context, sel ast.SelectionSet, obj *FlightHistoryEntry) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightHistoryEntryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightHistoryEntry")
+		case "knownAt":
+			out.Values[i] = ec._FlightHistoryEntry_knownAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "until":
+			out.Values[i] = ec._FlightHistoryEntry_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "source":
+			out.Values[i] = ec._FlightHistoryEntry_source(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "flight":
+			out.Values[i] = ec._FlightHistoryEntry_flight(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changes":
+			out.Values[i] = ec._FlightHistoryEntry_changes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "held":
+			out.Values[i] = ec._FlightHistoryEntry_held(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var flightLegRefImplementors = []string{"FlightLegRef"}
 
 func (ec *executionContext) _FlightLegRef(ctx context.Context, sel ast.SelectionSet, obj *flight.LegRef) graphql.Marshaler {
@@ -10333,93 +11067,131 @@ func (ec *executionContext) _FlightSnapshot(ctx context.Context, sel ast.Selecti
 		case "flightKey":
 			out.Values[i] = ec._FlightSnapshot_flightKey(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "carrierCode":
 			out.Values[i] = ec._FlightSnapshot_carrierCode(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "flightNumber":
 			out.Values[i] = ec._FlightSnapshot_flightNumber(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "date":
 			out.Values[i] = ec._FlightSnapshot_date(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "providerFlightId":
 			out.Values[i] = ec._FlightSnapshot_providerFlightId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "fetchedAt":
 			out.Values[i] = ec._FlightSnapshot_fetchedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "carrier":
 			out.Values[i] = ec._FlightSnapshot_carrier(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "operatedBy":
 			out.Values[i] = ec._FlightSnapshot_operatedBy(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "codeshares":
 			out.Values[i] = ec._FlightSnapshot_codeshares(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "departure":
 			out.Values[i] = ec._FlightSnapshot_departure(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "arrival":
 			out.Values[i] = ec._FlightSnapshot_arrival(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "diverted":
 			out.Values[i] = ec._FlightSnapshot_diverted(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "status":
 			out.Values[i] = ec._FlightSnapshot_status(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "equipment":
 			out.Values[i] = ec._FlightSnapshot_equipment(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "duration":
 			out.Values[i] = ec._FlightSnapshot_duration(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "timeline":
 			out.Values[i] = ec._FlightSnapshot_timeline(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "alternates":
 			out.Values[i] = ec._FlightSnapshot_alternates(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "fingerprint":
 			out.Values[i] = ec._FlightSnapshot_fingerprint(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "history":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlightSnapshot_history(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11025,6 +11797,59 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 				return ec._Mutation_revokeKey(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var pageInfoImplementors = []string{"PageInfo"}
+
+func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *PageInfo) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, pageInfoImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PageInfo")
+		case "hasNextPage":
+			out.Values[i] = ec._PageInfo_hasNextPage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "hasPreviousPage":
+			out.Values[i] = ec._PageInfo_hasPreviousPage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "startCursor":
+			out.Values[i] = ec._PageInfo_startCursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "endCursor":
+			out.Values[i] = ec._PageInfo_endCursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -12380,6 +13205,46 @@ func (ec *executionContext) marshalNFlightEndpoint2githubᚗcomᚋflightwireᚋf
 	return ec._FlightEndpoint(ctx, sel, &v)
 }
 
+func (ec *executionContext) marshalNFlightHistoryConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryConnection(ctx context.Context, sel ast.SelectionSet, v *FlightHistoryConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlightHistoryConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFlightHistoryEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryEdge(ctx context.Context, sel ast.SelectionSet, v FlightHistoryEdge) graphql.Marshaler {
+	return ec._FlightHistoryEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNFlightHistoryEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []FlightHistoryEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFlightHistoryEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFlightHistoryEntry2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryEntry(ctx context.Context, sel ast.SelectionSet, v *FlightHistoryEntry) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlightHistoryEntry(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNFlightLegRef2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐLegRef(ctx context.Context, sel ast.SelectionSet, v flight.LegRef) graphql.Marshaler {
 	return ec._FlightLegRef(ctx, sel, &v)
 }
@@ -12531,6 +13396,10 @@ func (ec *executionContext) marshalNKeyUsage2ᚕgithubᚗcomᚋflightwireᚋflig
 func (ec *executionContext) unmarshalNLegInput2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐLegInput(ctx context.Context, v any) (LegInput, error) {
 	res, err := ec.unmarshalInputLegInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPageInfo2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v PageInfo) graphql.Marshaler {
+	return ec._PageInfo(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNRequestLimits2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐRequestLimits(ctx context.Context, sel ast.SelectionSet, v *RequestLimits) graphql.Marshaler {

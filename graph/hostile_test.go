@@ -99,6 +99,7 @@ func TestCost(t *testing.T) {
 		cost      int
 	}{
 		{`{ __typename }`, nil, 1},
+		{`{ flight(leg: {carrier: "AA", flightNumber: "1", date: "2026-11-21"}) { history(first: 7) { totalCount edges { cursor node { held } } } } }`, nil, 50 + 20 + 7*(1+1+1+1+1)},
 		{`{ subscriptions { total } }`, nil, 20 + 50},
 		{`{ subscriptions(limit: 200) { data { id status } } }`, nil, 20 + 200*(1+2)},
 		{`query($n: Int!) { subscriptions(limit: $n) { data { id } } }`, map[string]any{"n": int64(10)}, 20 + 10*2},

@@ -56,35 +56,42 @@ func (m *mutations) CreateSubscription(ctx context.Context, input CreateSubscrip
 }
 
 func (m *mutations) create(ctx context.Context, n db.NewSubscription, refresh bool) (*flight.Subscription, error) {
-	var err error
-	if n.FlightID, err = m.resolve(ctx, n.Key, n.Selector, refresh); err != nil {
+	flightID, leg, err := m.resolve(ctx, n.Key, n.Selector, refresh)
+	if err != nil {
 		return nil, err
 	}
-	n.Now = m.r.lookups.now()
+	n.FlightID, n.Now = flightID, m.r.lookups.now()
+	// The look-up was a poll as good as any: many subscriptions that are made at
+	// once must not be as many polls in the next second.
+	if schedule := m.r.cfg.Intake.Schedule(); leg != nil {
+		n.PollAt = max(n.Now, schedule.Next(leg, leg.FetchedAt).At)
+	} else {
+		n.PollAt = schedule.NextLookup(n.Key.Date, n.Now).At
+	}
 	return m.r.cfg.DB.CreateSubscription(ctx, n)
 }
 
-// resolve returns the row id of the one leg that is meant; "" when the flight
-// is not found yet and worth waiting for.
-func (m *mutations) resolve(ctx context.Context, key flight.Key, sel flight.Selector, refresh bool) (string, error) {
+// resolve returns the one leg that is meant and the id of its row; none when
+// the flight is not found yet and worth waiting for.
+func (m *mutations) resolve(ctx context.Context, key flight.Key, sel flight.Selector, refresh bool) (string, *flight.Snapshot, error) {
 	standing, err := m.r.lookups.flight(ctx, key, refresh)
 	if flight.CodeOf(err) == flight.CodeFlightNotFound {
 		switch {
 		case flight.DateEndedEverywhere(key.Date, m.r.lookups.now()):
-			return "", err
+			return "", nil, err
 		case sel.FlightID != "": // ids come from a list of legs, and there is none
-			return "", flight.Errorf(flight.CodeLegNotFound, "No leg of this flight has that flightId: the flight is not found upstream yet. Leave flightId out to wait for it.")
+			return "", nil, flight.Errorf(flight.CodeLegNotFound, "No leg of this flight has that flightId: the flight is not found upstream yet. Leave flightId out to wait for it.")
 		}
-		return "", nil
+		return "", nil, nil
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	leg, err := standing.Legs.SelectOne(sel)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return standing.IDOf(leg), nil
+	return standing.IDOf(leg), leg, nil
 }
 
 // UpdateSubscription replaces what the input names; on an input that names

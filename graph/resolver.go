@@ -71,6 +71,9 @@ func (r *Resolver) CreateSubscriptionInput() CreateSubscriptionInputResolver { r
 // UpdateSubscriptionInput returns what reads the input of that name.
 func (r *Resolver) UpdateSubscriptionInput() UpdateSubscriptionInputResolver { return updates{} }
 
+// FlightSnapshot returns the use case that reads the history of a leg.
+func (r *Resolver) FlightSnapshot() FlightSnapshotResolver { return &histories{r} }
+
 // FlightSubscription returns the use cases that read the logs of a
 // subscription.
 func (r *Resolver) FlightSubscription() FlightSubscriptionResolver { return &logs{r} }

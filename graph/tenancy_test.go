@@ -48,6 +48,7 @@ var everybodys = map[string]string{
 	"LegInput.flightId":                "an upstream's id of a leg",
 	"CreateSubscriptionInput.flightId": "an upstream's id of a leg",
 	"Subscription.flightChanged.after": "a place in the history of a leg; one of another leg is refused",
+	"FlightSnapshot.history.after":     "a place in the history of a leg; one of another leg is refused",
 }
 
 // ownLists are the fields that list what an account owns, with operations that

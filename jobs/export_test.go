@@ -10,3 +10,6 @@ func (c *IntakeConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = ma
 
 // Settle is one round of what a Budget does every few seconds.
 func (b *Budget) Settle() { b.settle(true) }
+
+// SetHouseEvery shortens the interval between two passes over what is old.
+func (c *WorkerConfig) SetHouseEvery(every time.Duration) { c.houseEvery = every }

@@ -24,6 +24,7 @@ type IntakeConfig struct {
 	Budget    *Budget       // the source's limits; nil: none
 	Clock     flight.Clock  // the world's; zero: wall time
 	PollEvery time.Duration // a fixed poll interval; 0: adaptive
+	Hold      time.Duration // world time for which a value that vanished still counts; 0: none does
 	Timeout   time.Duration // of one upstream call; 0: 6 s, which a poll's lease outlasts
 	Step      func(string)  // tests' failpoints; nil: none
 
@@ -120,7 +121,7 @@ func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, 
 	}
 	askedAt := in.DB.Now()
 	a := answer{Answer: db.Answer{
-		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.schedule(), Poll: claim,
+		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.Schedule(), Hold: in.Hold, Poll: claim,
 	}}
 	legs, err := in.legs(ctx, key, a.Now)
 	missing := flight.CodeOf(err) == flight.CodeFlightNotFound
@@ -176,7 +177,8 @@ func (in *Intake) wakeDelivery(ctx context.Context) {
 	}
 }
 
-func (in *Intake) schedule() flight.Schedule {
+// Schedule plans the next poll of a leg, each time with another jitter.
+func (in *Intake) Schedule() flight.Schedule {
 	return flight.Schedule{Fixed: in.PollEvery, Floor: in.Source.Floor(), Jitter: rand.Float64(), Load: in.Budget.load()}
 }
 
@@ -231,7 +233,7 @@ func (in *Intake) putOff(ctx context.Context, claim db.PollClaim, rank flight.Ra
 	now := in.DB.Now()
 	world := in.Clock.World(now)
 	wait := in.Clock.World(now.Add(short.wait)).Std().Sub(world.Std()) // limits are of wall time
-	events, err := in.DB.PutOffPoll(ctx, claim, world, in.schedule().PutOff(rank, world, wait, short.reason))
+	events, err := in.DB.PutOffPoll(ctx, claim, world, in.Schedule().PutOff(rank, world, wait, short.reason))
 	in.Step("poll.put_off")
 	if events {
 		in.wakeDelivery(ctx)
@@ -245,7 +247,7 @@ func (in *Intake) failed(ctx context.Context, claim db.PollClaim, err error) err
 	if e, ok := errors.AsType[*flight.Error](err); ok {
 		retryAfter = e.RetryAfter
 	}
-	events, err := in.DB.FailPoll(ctx, claim, in.World(), in.schedule(), retryAfter)
+	events, err := in.DB.FailPoll(ctx, claim, in.World(), in.Schedule(), retryAfter)
 	if events {
 		in.wakeDelivery(ctx)
 	}

@@ -142,6 +142,9 @@ func TestAnswersOvertakeEachOther(t *testing.T) {
 		r.source.say(leg())
 		s := r.subscribe(t, r.account(t), recv.URL)
 		recv.expect(t, "subscription.created")
+		r.until(t, "the poll with which the watch begins is done", func() bool {
+			return one[int](t, r, `SELECT count(*) FROM flights WHERE poll_reason = 'watch began'`) == 0
+		})
 		slow := r.other(t, func(s *setup) { s.Stopped, s.Gate = true, g })
 
 		r.source.say(atGate("OLD"))

@@ -38,7 +38,10 @@ type WorkerConfig struct {
 	Timeout   time.Duration // the sender's; 0: 10 s
 	Step      func(string)  // tests' failpoints; nil: none
 
+	HistoryDays int // days after a flight for which its history is kept; 0: [DefaultHistoryDays]
+
 	leaseMargin time.Duration // tests: what a delivery's lease outlasts its time-out by; 0: 3 s
+	houseEvery  time.Duration // tests: between two passes over what is old, give or take half of it; 0: 10 min
 }
 
 // Worker polls and delivers until it is stopped. Any number of them may run on
@@ -65,8 +68,14 @@ func NewWorker(c WorkerConfig) *Worker {
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
 	}
+	if c.HistoryDays == 0 {
+		c.HistoryDays = DefaultHistoryDays
+	}
 	if c.leaseMargin == 0 {
 		c.leaseMargin = leaseMargin
+	}
+	if c.houseEvery == 0 {
+		c.houseEvery = houseEvery
 	}
 	w := &Worker{WorkerConfig: c, places: make(chan struct{}, pollPlaces)}
 	w.dispatcher = newDispatcher(c)
@@ -104,6 +113,7 @@ func (w *Worker) Start() error {
 	w.loop(ctx, planEvery, w.plan)
 	w.loop(ctx, sweepEvery, func(context.Context) error { w.dispatcher.wake(); return nil })
 	w.loop(ctx, syncEvery, w.DB.SyncClock)
+	w.loops.Go(func() { w.keepHouse(ctx) })
 	return nil
 }
 
