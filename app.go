@@ -81,7 +81,9 @@ func run(ctx context.Context, c Config) (err error) {
 	}
 	every := pollEvery(c, clock)
 	tasks := jobs.NewClient(client)
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Source: source, Clock: clock, PollEvery: every, Hold: c.Hold, Step: c.step})
+	budget := jobs.NewBudget(jobs.BudgetConfig{DB: database, Redis: client, Provider: source.Name(), Limits: c.Calls})
+	open.add(func() error { budget.Close(); return nil })
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Source: source, Budget: budget, Clock: clock, PollEvery: every, Hold: c.Hold, Step: c.step})
 
 	routes, greeted := http.NewServeMux(), func() {}
 	if c.Role != roleWorker {

@@ -81,6 +81,12 @@ func TestBadInput(t *testing.T) {
 		{"start that is no time", "dev --start yesterday", "", "FLIGHTWIRE_START"},
 		{"replay file for the simulator", "dev --replay-file x.csv", "", "FLIGHTWIRE_REPLAY_FILE"},
 		{"replay file that is not there", "dev", "FLIGHTWIRE_UPSTREAM=replay FLIGHTWIRE_REPLAY_FILE=/none.csv", "none.csv"},
+		{"no calls at all", "dev", "CIRIUM_CALLS_PER_MINUTE=0", "CIRIUM_CALLS_PER_MINUTE: 0 is not between 1 and 100000"},
+		{"calls below zero", "dev --cirium-calls-per-month=-1", "", "CIRIUM_CALLS_PER_MONTH"},
+		{"too many calls", "dev", "FLIGHTWIRE_SIMULATOR_CALLS_PER_MINUTE=100001", "FLIGHTWIRE_SIMULATOR_CALLS_PER_MINUTE"},
+		{"calls that are no number", "dev", "FLIGHTWIRE_REPLAY_CALLS_PER_MONTH=many", "--replay-calls-per-month"},
+		{"a burst without a rate", "dev", "CIRIUM_CALLS_BURST=5", "CIRIUM_CALLS_PER_MINUTE"},
+		{"a burst over the rate", "dev", "CIRIUM_CALLS_BURST=5 CIRIUM_CALLS_PER_MINUTE=4", "CIRIUM_CALLS_BURST"},
 		{"poll interval in parts", "dev", "FLIGHTWIRE_POLL_EVERY=1500ms", "FLIGHTWIRE_POLL_EVERY"},
 		{"poll interval too short", "dev", "FLIGHTWIRE_POLL_EVERY=0s", "FLIGHTWIRE_POLL_EVERY"},
 		{"poll interval that is none", "dev", "FLIGHTWIRE_POLL_EVERY=often", "FLIGHTWIRE_POLL_EVERY"},
@@ -153,6 +159,7 @@ func TestHelp(t *testing.T) {
 	realMain([]string{"serve", "--help"}, &out, &errs, nil)
 	for _, name := range []string{
 		"FLIGHTWIRE_ADDR", "FLIGHTWIRE_BASE_URL", "FLIGHTWIRE_DATA_DIR", "DATABASE_URL", "REDIS_URL", "FLIGHTWIRE_UPSTREAM",
+		"CIRIUM_CALLS_PER_MINUTE", "CIRIUM_CALLS_BURST", "CIRIUM_CALLS_PER_MONTH", "FLIGHTWIRE_SIMULATOR_CALLS_PER_MINUTE", "FLIGHTWIRE_REPLAY_CALLS_PER_MINUTE",
 		"CIRIUM_BASE_URL", "CIRIUM_APP_ID", "CIRIUM_APP_KEY", "FLIGHTWIRE_POLL_EVERY", "FLIGHTWIRE_HISTORY_DAYS", "FLIGHTWIRE_CACHE_TTL", "FLIGHTWIRE_RETRY_BASE",
 		"FLIGHTWIRE_DELIVERY_TIMEOUT", "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS", "FLIGHTWIRE_LEGACY_PREFIX", "FLIGHTWIRE_SECRET_KEY", "FLIGHTWIRE_MIGRATE",
 		"FLIGHTWIRE_SPEED", "FLIGHTWIRE_START", "FLIGHTWIRE_REPLAY_FILE", "FLIGHTWIRE_ROLE", "FLIGHTWIRE_LOG_LEVEL", "FLIGHTWIRE_CORS_ORIGINS",

@@ -18,6 +18,7 @@ import (
 	"github.com/flightwire/flightwire/flight/upstream/cirium"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/webhook"
+	"github.com/flightwire/flightwire/jobs"
 )
 
 // Config says what a process runs. The zero Config is `flightwire dev` in
@@ -41,6 +42,8 @@ type Config struct {
 	Start      time.Time     // world time at which such a world begins; zero: the upstream's default
 	ReplayFile string        // the day to replay; "": the shipped one
 	Cirium     cirium.Config // without FlagBase, which is BaseURL
+
+	Calls jobs.CallLimits // of the upstream; zero: none
 
 	PollEvery time.Duration  // a fixed poll interval; 0: adaptive
 	Hold      time.Duration  // world time for which a value that vanished still counts; 0: none does
@@ -156,6 +159,8 @@ type serving struct {
 	CiriumAppID   string `env:"CIRIUM_APP_ID" placeholder:"ID" help:"Cirium application id."`
 	CiriumAppKey  string `env:"CIRIUM_APP_KEY" placeholder:"KEY" help:"Cirium application key."`
 
+	callLimits
+
 	PollEvery *time.Duration `env:"FLIGHTWIRE_POLL_EVERY" placeholder:"DURATION" help:"A fixed poll interval in place of the adaptive one: whole seconds, at least 1s."`
 	Hold      time.Duration  `name:"hold-vanished" default:"30m" env:"FLIGHTWIRE_HOLD_VANISHED" help:"How long an estimate, gate, terminal or belt that the upstream stops saying still counts; 0s: not at all."`
 	CacheTTL  *time.Duration `env:"FLIGHTWIRE_CACHE_TTL" placeholder:"DURATION" help:"A fixed freshness of look-ups in place of the adaptive one; 0s turns the cache off."`
@@ -183,7 +188,7 @@ func (s *serving) config() (Config, error) {
 		CacheTTL: s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
 		AllowPrivateWebhooks: s.AllowPrivateWebhooks, LegacyPrefix: s.LegacyPrefix,
 	}
-	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkGrace} {
+	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkCalls, s.checkGrace} {
 		if err := check(&c); err != nil {
 			return c, err
 		}

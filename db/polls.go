@@ -101,20 +101,28 @@ func (db *DB) ConfirmPoll(ctx context.Context, c PollClaim, lease time.Duration)
 // poll backs off, and a watch whose time has come ends all the same. events
 // says whether something waits to be delivered.
 func (db *DB) FailPoll(ctx context.Context, c PollClaim, now flight.Time, schedule flight.Schedule, retryAfter time.Duration) (events bool, err error) {
-	err = db.tx(ctx, "fail poll", func(tx *Tx) error {
+	return db.endClaim(ctx, "fail poll", c, now, func(f *flightRow) flight.Poll {
+		f.PollFailures++
+		return schedule.AfterError(now, f.PollFailures, retryAfter)
+	})
+}
+
+// endClaim ends a claim that brought no answer and plans the next poll; nothing
+// happens when another has the claim.
+func (db *DB) endClaim(ctx context.Context, op string, c PollClaim, now flight.Time, plan func(*flightRow) flight.Poll) (events bool, err error) {
+	err = db.tx(ctx, op, func(tx *Tx) error {
 		events = false
-		d := door{Tx: tx, Answer: Answer{Key: c.Key, Now: now, Schedule: schedule, Poll: &c}, wall: db.Now()}
+		d := door{Tx: tx, Answer: Answer{Key: c.Key, Now: now, Poll: &c}, wall: db.Now()}
 		f := new(flightRow)
 		err := tx.get(ctx, f, `SELECT `+flightColumns+` FROM flights WHERE id = $1 AND poll_token = $2`+tx.kind.forUpdate(), c.FlightID, c.Token)
 		if err != nil {
-			return ignoreMissing(err) // another has the claim
+			return ignoreMissing(err)
 		}
 		d.rows = []*flightRow{f}
 		if err := d.endOverdue(ctx, f); err != nil {
 			return err
 		}
-		f.PollFailures++
-		p := schedule.AfterError(now, f.PollFailures, retryAfter)
+		p := plan(f)
 		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil = world(p.At), p.Reason, "", Time{}
 		events = d.events
 		return d.saveFlight(ctx, f)

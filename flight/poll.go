@@ -41,17 +41,20 @@ func (c Schedule) Next(s *Snapshot, now Time) Poll {
 // NextLookup returns the next time to look for a flight that no upstream has
 // found yet.
 func (c Schedule) NextLookup(date string, now Time) Poll {
-	d, err := time.Parse(time.DateOnly, date)
-	every, reason, yields := 15*time.Minute, "unresolved, on its date", yieldsNext
-	if err == nil {
+	every, reason, yields := lookupInterval(date, now)
+	return c.after(now, yields.stretch(every, c.Load), reason)
+}
+
+func lookupInterval(date string, now Time) (every time.Duration, reason string, _ yields) {
+	if d, err := time.Parse(time.DateOnly, date); err == nil {
 		switch ahead := d.Sub(now.Std()); {
 		case ahead > 72*time.Hour:
-			every, reason, yields = 6*time.Hour, "unresolved, more than three days ahead", yieldsFirst
+			return 6 * time.Hour, "unresolved, more than three days ahead", yieldsFirst
 		case ahead > 24*time.Hour:
-			every, reason, yields = time.Hour, "unresolved, more than a day ahead", yieldsFirst
+			return time.Hour, "unresolved, more than a day ahead", yieldsFirst
 		}
 	}
-	return c.after(now, yields.stretch(every, c.Load), reason)
+	return 15 * time.Minute, "unresolved, on its date", yieldsNext
 }
 
 // AfterError returns the poll after failures upstream errors in a row, the

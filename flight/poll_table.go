@@ -77,7 +77,14 @@ const forever time.Duration = math.MinInt64
 
 // interval returns how long to wait with the leg at s, and why.
 func interval(s *Snapshot, now Time, load float64) (time.Duration, string) {
-	table, to := beforeDeparture, s.Departure.Times.Best()
+	table, to := tableOf(s, now)
+	return pick(table, to, now, load)
+}
+
+// tableOf returns the table that holds for the leg at s, and the time that it
+// is about.
+func tableOf(s *Snapshot, now Time) (table []row, to Time) {
+	table, to = beforeDeparture, s.Departure.Times.Best()
 	switch s.Status.Phase {
 	case PhaseCancelled:
 		t := &s.Departure.Times
@@ -99,7 +106,7 @@ func interval(s *Snapshot, now Time, load float64) (time.Duration, string) {
 	case PhaseEnRoute:
 		table, to = beforeArrival, s.bestArrival()
 	}
-	return pick(table, to, now, load)
+	return table, to
 }
 
 // bestArrival returns the best known time of landing, wherever that is.
@@ -115,17 +122,11 @@ func (s *Snapshot) bestArrival() Time {
 // pick returns the interval of the first row that holds, shortened so that a
 // next row with a shorter one is not slept through, however high the load.
 func pick(table []row, to, now Time, load float64) (time.Duration, string) {
+	r, i := rowAt(table, to, now)
 	if !to.Known() {
-		if r := table[0]; r.left < 0 { // what the table is about has happened, nobody knows when
-			return r.yields.stretch(r.every, load), r.reason
-		}
-		return noTimeKnown.yields.stretch(noTimeKnown.every, load), noTimeKnown.reason
+		return r.yields.stretch(r.every, load), r.reason
 	}
-	left, i := to.Std().Sub(now.Std()), 0
-	for i < len(table)-1 && left <= table[i].left {
-		i++
-	}
-	r := &table[i]
+	left := to.Std().Sub(now.Std())
 	every, atMost := r.every, time.Duration(math.MaxInt64)
 	if r.part > 0 {
 		every = min(every, left/time.Duration(r.part))
@@ -134,6 +135,21 @@ func pick(table []row, to, now Time, load float64) (time.Duration, string) {
 		atMost = max(left-r.left, table[i+1].every)
 	}
 	return min(r.yields.stretch(every, load), atMost), r.reason
+}
+
+// rowAt returns the row that holds, and its place in the table.
+func rowAt(table []row, to, now Time) (*row, int) {
+	if !to.Known() {
+		if table[0].left < 0 { // what the table is about has happened, nobody knows when
+			return &table[0], 0
+		}
+		return &noTimeKnown, 0
+	}
+	left, i := to.Std().Sub(now.Std()), 0
+	for i < len(table)-1 && left <= table[i].left {
+		i++
+	}
+	return &table[i], i
 }
 
 // yields says how readily an interval is stretched when the call budget runs

@@ -8,5 +8,8 @@ func (c *WorkerConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = ma
 // SetLeaseMargin shortens the lease of polls: the time-out and margin.
 func (c *IntakeConfig) SetLeaseMargin(margin time.Duration) { c.leaseMargin = margin }
 
+// Settle is one round of what a Budget does every few seconds.
+func (b *Budget) Settle() { b.settle(true) }
+
 // SetHouseEvery shortens the interval between two passes over what is old.
 func (c *WorkerConfig) SetHouseEvery(every time.Duration) { c.houseEvery = every }

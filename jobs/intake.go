@@ -21,6 +21,7 @@ type IntakeConfig struct {
 	DB        *db.DB
 	Client    *Client
 	Source    upstream.Source
+	Budget    *Budget       // the source's limits; nil: none
 	Clock     flight.Clock  // the world's; zero: wall time
 	PollEvery time.Duration // a fixed poll interval; 0: adaptive
 	Hold      time.Duration // world time for which a value that vanished still counts; 0: none does
@@ -61,9 +62,10 @@ func (in *Intake) World() flight.Time { return in.Clock.World(in.DB.Now()) }
 
 // Ask asks the upstream for a flight and returns what stands afterwards.
 // Callers that ask for the same flight at once share one call. Errors:
-// CodeFlightNotFound and the upstream codes, or ctx's when ctx ends first.
+// CodeFlightNotFound and the upstream codes, CodeUpstreamUnavailable also where
+// the source's limits allow no call, or ctx's when ctx ends first.
 func (in *Intake) Ask(ctx context.Context, key flight.Key) (db.Standing, error) {
-	a, err := in.shared(ctx, key, nil)
+	a, err := in.shared(ctx, key, nil, flight.RankLookup)
 	if err != nil {
 		return db.Standing{}, err
 	}
@@ -80,12 +82,12 @@ type answer struct {
 // on when the caller who made it leaves, for the sake of the others. Polls of
 // the legs of a flight share calls too, but not with look-ups: whoever asks for
 // a refresh is not to get what a poll asked for before.
-func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim) (answer, error) {
+func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim, rank flight.Rank) (answer, error) {
 	call := func() (got any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.Timeout+acceptTimeout)
 		defer cancel()
 		defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeInternal, Message: "Something went wrong."})
-		return in.ask(ctx, key, claim)
+		return in.ask(ctx, key, claim, rank)
 	}
 	name := key.String()
 	if claim != nil {
@@ -113,7 +115,10 @@ func rescue(ctx context.Context, err *error, key flight.Key, as *flight.Error) {
 // acceptTimeout bounds the transaction that follows a call.
 const acceptTimeout = 10 * time.Second
 
-func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim) (answer, error) {
+func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, rank flight.Rank) (answer, error) {
+	if err := in.Budget.take(ctx, rank); err != nil {
+		return answer{}, err
+	}
 	askedAt := in.DB.Now()
 	a := answer{Answer: db.Answer{
 		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.Schedule(), Hold: in.Hold, Poll: claim,
@@ -174,7 +179,7 @@ func (in *Intake) wakeDelivery(ctx context.Context) {
 
 // Schedule plans the next poll of a leg, each time with another jitter.
 func (in *Intake) Schedule() flight.Schedule {
-	return flight.Schedule{Fixed: in.PollEvery, Floor: in.Source.Floor(), Jitter: rand.Float64()}
+	return flight.Schedule{Fixed: in.PollEvery, Floor: in.Source.Floor(), Jitter: rand.Float64(), Load: in.Budget.load()}
 }
 
 // lease is how long a poll is claimed for: it outlasts the call.
@@ -187,10 +192,18 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 	if err != nil || !ok {
 		return err
 	}
-	a, err := in.shared(ctx, claim.Key, &claim)
-	pollsDone.WithLabelValues(result(err)).Inc()
+	rank, err := in.rank(ctx, claim)
+	if err != nil {
+		return err
+	}
+	a, err := in.shared(ctx, claim.Key, &claim, rank)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
+	if short, ok := errors.AsType[*shortage](err); ok {
+		pollsDone.WithLabelValues("put_off").Inc()
+		return in.putOff(ctx, claim, rank, short)
+	}
+	pollsDone.WithLabelValues(result(err)).Inc()
 	switch flight.CodeOf(err) {
 	case "", flight.CodeFlightNotFound:
 		if *a.Poll == claim {
@@ -205,6 +218,27 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 		return in.failed(ctx, claim, err)
 	}
 	return err // our own fault: the claim runs out, and the poll is made again
+}
+
+// rank returns how urgent a poll is, where that makes a difference.
+func (in *Intake) rank(ctx context.Context, claim db.PollClaim) (flight.Rank, error) {
+	if in.Budget == nil {
+		return flight.RankAtHand, nil
+	}
+	return in.DB.PollRank(ctx, claim, in.World())
+}
+
+// putOff ends a claim for which the source's limits had no call.
+func (in *Intake) putOff(ctx context.Context, claim db.PollClaim, rank flight.Rank, short *shortage) error {
+	now := in.DB.Now()
+	world := in.Clock.World(now)
+	wait := in.Clock.World(now.Add(short.wait)).Std().Sub(world.Std()) // limits are of wall time
+	events, err := in.DB.PutOffPoll(ctx, claim, world, in.Schedule().PutOff(rank, world, wait, short.reason))
+	in.Step("poll.put_off")
+	if events {
+		in.wakeDelivery(ctx)
+	}
+	return err
 }
 
 // failed ends a claim after an upstream error.

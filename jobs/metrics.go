@@ -9,7 +9,7 @@ import (
 )
 
 // What /metrics says of the work in the background. A result is "ok" or the
-// code of the error.
+// code of the error; of a poll for which there was no call, "put_off".
 var (
 	pollsDone = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flightwire_polls_total", Help: "Polls of watched legs, by result.",
@@ -18,6 +18,24 @@ var (
 		Name: "flightwire_upstream_call_seconds", Help: "Calls to the upstream, look-ups and polls, by source and result.",
 		Buckets: []float64{.001, .01, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"source", "result"})
+	callsTaken = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flightwire_call_budget_total", Help: "Calls that were to be made to a source with limits, by use (lookup or poll) and result: made, over_rate or month_used.",
+	}, []string{"source", "use", "result"})
+	callsLeft = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_calls_left", Help: "Calls to a source with a rate that may be made at once now.",
+	}, []string{"source"})
+	monthCalls = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_month_calls_used", Help: "Calls made to a source with limits in this UTC month, by all processes.",
+	}, []string{"source"})
+	monthLimit = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_month_calls_limit", Help: "Calls that may be made to a source in a UTC month.",
+	}, []string{"source"})
+	callLoad = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_call_load", Help: "How short the calls to a source run: 0 not at all, 1 that only look-ups have any.",
+	}, []string{"source"})
+	callsAlone = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_call_budget_degraded", Help: "1 while Redis does not answer and each process has a small share of a source's calls, else 0.",
+	}, []string{"source"})
 	changesAccepted = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "flightwire_updates_total", Help: "New versions of legs that were accepted.",
 	})
@@ -32,7 +50,10 @@ var (
 
 // Collectors returns what this package counts, for the process's registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{pollsDone, upstreamCalls, changesAccepted, attemptsMade, deliveriesUnderWay}
+	return []prometheus.Collector{
+		pollsDone, upstreamCalls, callsTaken, callsLeft, monthCalls, monthLimit, callLoad, callsAlone,
+		changesAccepted, attemptsMade, deliveriesUnderWay,
+	}
 }
 
 // result is the label of err.
@@ -46,4 +67,30 @@ func result(err error) string {
 // observeCall notes one call to the upstream.
 func observeCall(source string, began time.Time, err error) {
 	upstreamCalls.WithLabelValues(source, result(err)).Observe(time.Since(began).Seconds())
+}
+
+// observeTake notes what became of the wish to make a call.
+func observeTake(source string, r flight.Rank, v verdict) {
+	use := "poll"
+	if r == flight.RankLookup {
+		use = "lookup"
+	}
+	callsTaken.WithLabelValues(source, use, [...]string{passed: "made", overRate: "over_rate", overMonth: "month_used"}[v]).Inc()
+}
+
+// observeCalls shows where the calls to a source stand.
+func observeCalls(source string, c flight.Calls, alone bool) {
+	if c.Burst > 0 {
+		callsLeft.WithLabelValues(source).Set(c.Left)
+	}
+	if c.Limit > 0 {
+		monthLimit.WithLabelValues(source).Set(float64(c.Limit))
+	}
+	monthCalls.WithLabelValues(source).Set(float64(c.Used))
+	callLoad.WithLabelValues(source).Set(c.Load())
+	down := 0.0
+	if alone {
+		down = 1
+	}
+	callsAlone.WithLabelValues(source).Set(down)
 }
