@@ -66,8 +66,12 @@ func (s *script) Legs(ctx context.Context, key flight.Key, now flight.Time) (fli
 	return upstream.Finish(key, legs, now)
 }
 
-// today is the date of the flights here, which leave in two hours.
-var today = time.Now().UTC().Format(time.DateOnly)
+// began is when the tests began, and today the date of the flights here, which
+// leave two hours later: no flight moves because a test takes its time.
+var (
+	began = time.Now().UTC()
+	today = began.Format(time.DateOnly)
+)
 
 var aa100 = LegInput{Carrier: "AA", FlightNumber: "100", Date: today}
 
@@ -79,7 +83,7 @@ func airport(code string) flight.AirportRef {
 
 func leg(number, from, to string) flight.Snapshot {
 	at := func(d time.Duration) *flight.FlightTime {
-		return &flight.FlightTime{UTC: flight.TimeOf(time.Now().Add(d).Truncate(time.Minute))}
+		return &flight.FlightTime{UTC: flight.TimeOf(began.Add(d).Truncate(time.Minute))}
 	}
 	return flight.Snapshot{
 		CarrierCode: "AA", FlightNumber: number, Date: today, ProviderFlightID: number + from,
