@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -33,7 +34,7 @@ func (w Window) Start(t time.Time) time.Time {
 	case Day:
 		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 	}
-	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+	return db.MonthStart(t)
 }
 
 // End returns when the window ends that t lies in, which is when the next one
@@ -46,7 +47,7 @@ func (w Window) End(t time.Time) time.Time {
 	case Day:
 		return start.AddDate(0, 0, 1)
 	}
-	return start.AddDate(0, 1, 0)
+	return db.MonthEnd(t)
 }
 
 // period names the window that t lies in: "2026-11-21T10:05", "2026-11-21" or

@@ -31,8 +31,8 @@ func (db *DB) UsageOfAll(ctx context.Context, month string) ([]AccountUsage, err
 // begins at start: a row for each key and month, and for each key and day that
 // is still kept, those without requests left out, days in order.
 func (db *DB) UsageOf(ctx context.Context, account string, start time.Time) ([]Usage, error) {
-	start = monthStart(start)
-	periods := []string{monthOf(start)}
+	start = MonthStart(start)
+	periods := []string{MonthOf(start)}
 	for day := start; day.Month() == start.Month(); day = day.AddDate(0, 0, 1) {
 		periods = append(periods, day.Format(time.DateOnly))
 	}

@@ -266,7 +266,7 @@ func (tx *Tx) insertRows(ctx context.Context, rows string, now time.Time) error 
 		return err
 	}
 	_, err = tx.exec(ctx, `INSERT INTO watched_flights (month, account_id, subscription_id)
-		SELECT $2, x.account_id, x.id FROM `+tx.kind.rows("id text", "account_id text"), rows, monthOf(now))
+		SELECT $2, x.account_id, x.id FROM `+tx.kind.rows("id text", "account_id text"), rows, MonthOf(now))
 	return err
 }
 

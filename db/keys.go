@@ -105,7 +105,7 @@ func (db *DB) AddKey(ctx context.Context, by Actor, keyID, hash string, limit in
 		now := db.Now()
 		var n int
 		if err := tx.get(ctx, &n, `SELECT count(*) FROM api_keys WHERE account_id = $1 AND (revoked_at IS NULL OR revoked_at >= $2)`,
-			by.Account, At(monthStart(now))); err != nil {
+			by.Account, At(MonthStart(now))); err != nil {
 			return err
 		}
 		if n >= limit {

@@ -14,22 +14,10 @@ type WatchCap struct {
 	Capped bool // Limit counts
 }
 
-func monthOf(t time.Time) string { return t.UTC().Format("2006-01") }
-
-// monthStart returns when the month of t began, UTC.
-func monthStart(t time.Time) time.Time {
-	return time.Date(t.UTC().Year(), t.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
-}
-
-// monthEnd returns when the month of t ends, UTC.
-func monthEnd(t time.Time) time.Time {
-	return monthStart(t).AddDate(0, 1, 0)
-}
-
 // WatchedFlights returns how many subscriptions an account has created in the
 // month of t, UTC, with those that are deleted.
 func (db *DB) WatchedFlights(ctx context.Context, account string, t time.Time) (int, error) {
-	n, err := db.watched(ctx, account, monthOf(t))
+	n, err := db.watched(ctx, account, MonthOf(t))
 	return n, domainError(ctx, "watched flights", err)
 }
 
@@ -55,11 +43,11 @@ func (tx *Tx) checkCap(ctx context.Context, account string, limit WatchCap) erro
 		return nil
 	}
 	now := tx.db.Now()
-	used, err := tx.watched(ctx, account, monthOf(now))
+	used, err := tx.watched(ctx, account, MonthOf(now))
 	if err != nil || used < limit.Limit {
 		return err
 	}
-	resets := monthEnd(now)
+	resets := MonthEnd(now)
 	e := flight.Errorf(flight.CodeWatchedFlightLimit,
 		"The plan allows %d watched flights a month, and this month's are used. Change the plan, or wait until %s. Existing subscriptions keep running.",
 		limit.Limit, resets.Format("2 January 2006"))

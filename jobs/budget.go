@@ -113,13 +113,13 @@ func (b *Budget) take(ctx context.Context, r flight.Rank) error {
 	case overRate:
 		return b.refuse(overTheRate, m.wait(c, now.UnixMicro()))
 	case overMonth:
-		_, end := monthBounds(now)
+		end := db.MonthEnd(now)
 		if c.used < b.Limits.PerMonth {
 			return b.refuse(monthIsKeptFor, end.Sub(now))
 		}
 		return b.refuse(monthIsUsedUp, end.Sub(now))
 	}
-	b.ledger.add(monthOf(now))
+	b.ledger.add(db.MonthOf(now))
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (b *Budget) ask(ctx context.Context, m room, now time.Time) (counts, verdic
 	c, v, err := run(seen, false)
 	if errors.Is(err, errLost) {
 		var stored int64
-		if stored, err = b.ledger.read(ctx, monthOf(now)); err != nil {
+		if stored, err = b.ledger.read(ctx, db.MonthOf(now)); err != nil {
 			return counts{}, 0, err
 		}
 		seen, _ = b.last(now)
@@ -171,7 +171,7 @@ func (b *Budget) last(now time.Time) (seen counts, resting bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	seen = b.seen
-	if b.month != monthOf(now) {
+	if b.month != db.MonthOf(now) {
 		seen.used = 0
 	}
 	return seen, now.Before(b.rest)
@@ -181,10 +181,10 @@ func (b *Budget) last(now time.Time) (seen counts, resting bool) {
 func (b *Budget) saw(c counts, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if month := monthOf(now); month > b.month {
+	if month := db.MonthOf(now); month > b.month {
 		b.month, b.seen.used = month, 0
 	}
-	if b.month == monthOf(now) {
+	if b.month == db.MonthOf(now) {
 		b.seen.used = max(b.seen.used, c.used)
 	}
 	b.seen.full = max(b.seen.full, c.full)
@@ -238,12 +238,12 @@ func (b *Budget) alone(ctx context.Context, r flight.Rank, now time.Time) (room,
 // count, or in any case.
 func (b *Budget) learn(ctx context.Context, now time.Time, again bool) error {
 	b.mu.Lock()
-	known := b.month == monthOf(now)
+	known := b.month == db.MonthOf(now)
 	b.mu.Unlock()
 	if known && !again {
 		return nil
 	}
-	used, err := b.ledger.read(ctx, monthOf(now))
+	used, err := b.ledger.read(ctx, db.MonthOf(now))
 	if err == nil {
 		b.saw(counts{used: used}, now)
 	}

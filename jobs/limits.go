@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -101,18 +102,8 @@ func (l CallLimits) calls(c counts, now time.Time) flight.Calls {
 	return f
 }
 
-// monthOf names the UTC month that t lies in, as in SQL and in Redis.
-func monthOf(t time.Time) string { return t.UTC().Format("2006-01") }
-
-// monthBounds returns when the UTC month of t began, and when the next begins.
-func monthBounds(t time.Time) (start, end time.Time) {
-	t = t.UTC()
-	start = time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
-	return start, start.AddDate(0, 1, 0)
-}
-
 // monthPassed returns which share of its month has passed at t.
 func monthPassed(t time.Time) float64 {
-	start, end := monthBounds(t)
-	return float64(t.Sub(start)) / float64(end.Sub(start))
+	start := db.MonthStart(t)
+	return float64(t.Sub(start)) / float64(db.MonthEnd(t).Sub(start))
 }

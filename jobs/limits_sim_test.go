@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -102,7 +103,7 @@ func (s *simulated) poll(d due) {
 		if s.usedUp.IsZero() && s.stands.used >= s.limits.PerMonth {
 			s.usedUp = wall
 		}
-		_, end := monthBounds(wall)
+		end := db.MonthEnd(wall)
 		s.putOff[rank]++
 		next = schedule.PutOff(rank, now, end.Sub(wall), "")
 	case overRate:

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/flightwire/flightwire/db"
 )
 
 // callKeys are the names of a provider's bucket and of its counter of a month,
@@ -60,7 +62,7 @@ func runTake(ctx context.Context, r redis.Scripter, provider string, m room, see
 	if fromSQL {
 		sql = "1"
 	}
-	values, err := takeScript.Run(ctx, r, callKeys(provider, monthOf(now)), now.UnixMicro(), m.interval, m.depth, m.reserve, m.month,
+	values, err := takeScript.Run(ctx, r, callKeys(provider, db.MonthOf(now)), now.UnixMicro(), m.interval, m.depth, m.reserve, m.month,
 		seen.full, seen.used, sql, strconv.FormatInt(counterFor.Milliseconds(), 10)).Int64Slice()
 	switch {
 	case err != nil:
