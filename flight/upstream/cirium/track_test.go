@@ -35,7 +35,9 @@ func TestLegKeepsItsIdentity(t *testing.T) {
 		rec["departureDate"] = moved
 		rec["operationalTimes"].(map[string]any)["publishedDeparture"] = moved
 	}
-	otherCarrier := func(rec map[string]any) { rec["carrierFsCode"], rec["primaryCarrierFsCode"], rec["flightNumber"] = "CL", "CL", "12" }
+	otherCarrier := func(rec map[string]any) {
+		rec["carrierFsCode"], rec["primaryCarrierFsCode"], rec["flightNumber"] = "CL", "CL", "12"
+	}
 	key := flight.Key{Carrier: "LH", Number: "9999", Date: "2026-07-01"}
 	for name, c := range map[string]struct {
 		edit func(map[string]any)
