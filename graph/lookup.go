@@ -178,7 +178,9 @@ func stale(s db.Standing) db.Standing {
 	legs := make(flight.Legs, len(s.Legs))
 	for i, leg := range s.Legs {
 		leg.Encode() // the copy has it too
-		legs[i] = leg.AsStale()
+		p := leg.Provenance
+		p.Stale = true
+		legs[i] = leg.With(p)
 	}
 	s.Legs = legs
 	return s
