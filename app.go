@@ -83,7 +83,7 @@ func run(ctx context.Context, c Config) (err error) {
 	tasks := jobs.NewClient(client)
 	budget := jobs.NewBudget(jobs.BudgetConfig{DB: database, Redis: client, Provider: source.Name(), Limits: c.Calls})
 	open.add(func() error { budget.Close(); return nil })
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Source: source, Budget: budget, Clock: clock, PollEvery: every, Hold: c.Hold, Step: c.step})
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Providers: []jobs.Provider{{Source: source, Budget: budget}}, Clock: clock, PollEvery: every, Hold: c.Hold, Step: c.step})
 
 	routes, greeted := http.NewServeMux(), func() {}
 	if c.Role != roleWorker {

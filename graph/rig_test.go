@@ -119,7 +119,7 @@ func newRig(t *testing.T, m dbtest.Mode, change func(*ResolverConfig)) *rig {
 	source := new(script)
 	source.say(leg("100", "JFK", "LHR"))
 	client := jobs.NewClient(m.Redis)
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Source: source})
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Providers: []jobs.Provider{{Source: source}}})
 	c := ResolverConfig{DB: m.DB, Intake: intake, Client: client, Process: "test", LegacyPrefix: "legacy"}
 	if change != nil {
 		change(&c)

@@ -40,7 +40,7 @@ func (c *clock) budget(t *testing.T, m dbtest.Mode, l jobs.CallLimits) *jobs.Bud
 
 // limited is a process without a worker that has limits.
 func limited(t *testing.T, m dbtest.Mode, b *jobs.Budget) func(*setup) {
-	return func(s *setup) { s.Stopped, s.Budget = true, b }
+	return func(s *setup) { s.Stopped, s.Providers[0].Budget = true, b }
 }
 
 // numbered is the key of one of many flights.
@@ -279,7 +279,7 @@ func TestShortRateIsForFlightsAtHand(t *testing.T) {
 		const far = 10
 		c, limits := newClock(), jobs.CallLimits{PerMinute: 600, Burst: 21} // one comes back in 104 ms
 		back := time.Minute/580 + time.Microsecond
-		r := rigWith(t, m, func(s *setup) { s.PollEvery, s.Budget = time.Second, c.budget(t, m, limits) })
+		r := rigWith(t, m, func(s *setup) { s.PollEvery, s.Providers[0].Budget = time.Second, c.budget(t, m, limits) })
 		legs := []flight.Snapshot{departing(0, 5*time.Minute)}
 		for n := range far {
 			legs = append(legs, departing(n+1, 100*time.Hour))
@@ -331,7 +331,7 @@ func TestMonthIsUsedUp(t *testing.T) {
 		c := newClock()
 		c.forward(-20 * 24 * time.Hour) // the month begins: 5 % are for look-ups
 		r := rigWith(t, m, func(s *setup) {
-			s.PollEvery, s.Budget = time.Second, c.budget(t, m, jobs.CallLimits{PerMonth: 6})
+			s.PollEvery, s.Providers[0].Budget = time.Second, c.budget(t, m, jobs.CallLimits{PerMonth: 6})
 		})
 		r.source.say(departing(0, 5*time.Minute))
 		r.subscribeTo(t, r.account(t), newReceiver(t, func(int) int { return 204 }).URL, numbered(0))
@@ -360,7 +360,7 @@ func TestMonthIsUsedUp(t *testing.T) {
 func TestScheduleKnowsTheLoad(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
 		b := newClock().budget(t, m, jobs.CallLimits{PerMonth: 20}) // a third of the month is left
-		r := rigWith(t, m, func(s *setup) { s.Stopped, s.PollEvery, s.Budget = true, 0, b })
+		r := rigWith(t, m, func(s *setup) { s.Stopped, s.PollEvery, s.Providers[0].Budget = true, 0, b })
 		r.source.say(departing(0, time.Hour))
 		r.subscribeTo(t, r.account(t), "https://example.com/hook", numbered(0))
 		planned := func() time.Duration {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
@@ -13,15 +12,13 @@ import (
 
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
-	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 // IntakeConfig says what an Intake works with.
 type IntakeConfig struct {
 	DB        *db.DB
 	Client    *Client
-	Source    upstream.Source
-	Budget    *Budget       // the source's limits; nil: none
+	Providers []Provider    // one at least, in the order in which they are asked
 	Clock     flight.Clock  // the world's; zero: wall time
 	PollEvery time.Duration // a fixed poll interval; 0: adaptive
 	Hold      time.Duration // world time for which a value that vanished still counts; 0: none does
@@ -35,7 +32,8 @@ type IntakeConfig struct {
 // look-ups and polls alike. It is safe for concurrent use.
 type Intake struct {
 	IntakeConfig
-	calls singleflight.Group
+	providers []*Provider
+	calls     singleflight.Group
 }
 
 const (
@@ -54,7 +52,11 @@ func NewIntake(c IntakeConfig) *Intake {
 	if c.Step == nil {
 		c.Step = func(string) {}
 	}
-	return &Intake{IntakeConfig: c}
+	in := &Intake{IntakeConfig: c}
+	for _, p := range c.Providers {
+		in.providers = append(in.providers, newProvider(p))
+	}
+	return in
 }
 
 // World returns the world time now.
@@ -116,19 +118,14 @@ func rescue(ctx context.Context, err *error, key flight.Key, as *flight.Error) {
 const acceptTimeout = 10 * time.Second
 
 func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, rank flight.Rank) (answer, error) {
-	if err := in.Budget.take(ctx, rank); err != nil {
-		return answer{}, err
-	}
 	askedAt := in.DB.Now()
-	a := answer{Answer: db.Answer{
-		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.Schedule(), Hold: in.Hold, Poll: claim,
-	}}
-	legs, err := in.answer(ctx, a.Answer, rank)
+	a := answer{Answer: db.Answer{Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Hold: in.Hold, Poll: claim}}
+	p, legs, err := in.answer(ctx, a.Answer, rank)
 	missing := flight.CodeOf(err) == flight.CodeFlightNotFound
 	if err != nil && !missing {
 		return answer{}, err
 	}
-	a.Legs = legs
+	a.Source, a.Schedule, a.Legs = p.Source.Name(), in.schedule(p), legs
 	in.Step("poll.asked")
 	accepted, acceptErr := in.DB.Accept(ctx, a.Answer)
 	if acceptErr != nil {
@@ -138,35 +135,6 @@ func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, 
 	in.Step("poll.accepted")
 	in.after(ctx, a.accepted)
 	return a, err
-}
-
-// answer asks the source, for as long as the time-out allows.
-func (in *Intake) answer(ctx context.Context, a db.Answer, rank flight.Rank) (flight.Legs, error) {
-	ctx, cancel := context.WithTimeout(ctx, in.Timeout)
-	defer cancel()
-	legs, err := in.legs(ctx, a.Key, a.Now)
-	if a.Poll == nil {
-		return legs, err
-	}
-	return in.follow(ctx, a, rank, legs, err)
-}
-
-// legs asks the source for a flight.
-func (in *Intake) legs(ctx context.Context, key flight.Key, now flight.Time) (flight.Legs, error) {
-	var legs flight.Legs
-	err := in.call(ctx, key, func() (err error) {
-		legs, err = in.Source.Legs(ctx, key, now)
-		return err
-	})
-	return legs, err
-}
-
-// call makes one call to the source.
-func (in *Intake) call(ctx context.Context, key flight.Key, ask func() error) (err error) {
-	began := time.Now()
-	defer func() { observeCall(in.Source.Name(), began, err) }()
-	defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeUpstream, Message: "The upstream's answer could not be read."})
-	return upstreamError(ask())
 }
 
 // upstreamError makes a time-out of the call an error that callers can read.
@@ -193,11 +161,6 @@ func (in *Intake) wakeDelivery(ctx context.Context) {
 	if err := in.Client.Deliver(ctx); err != nil {
 		slog.WarnContext(ctx, "deliveries could not be woken; the sweep will", "error", err)
 	}
-}
-
-// Schedule plans the next poll of a leg, each time with another jitter.
-func (in *Intake) Schedule() flight.Schedule {
-	return flight.Schedule{Fixed: in.PollEvery, Floor: in.Source.Floor(), Jitter: rand.Float64(), Load: in.Budget.load()}
 }
 
 // lease is how long a poll is claimed for: it outlasts the call.
@@ -240,7 +203,7 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 
 // rank returns how urgent a poll is, where that makes a difference.
 func (in *Intake) rank(ctx context.Context, claim db.PollClaim) (flight.Rank, error) {
-	if in.Budget == nil {
+	if !in.limited() {
 		return flight.RankAtHand, nil
 	}
 	return in.DB.PollRank(ctx, claim, in.World())

@@ -64,7 +64,7 @@ func TestOnePollForAll(t *testing.T) {
 // Polls spread over the processes that there are.
 func TestPollsSpread(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
-		const flights, rounds, processes = 100, 4, 3
+		const flights, rounds, processes = 40, 4, 3
 		var made [processes]atomic.Int64
 		process := func(i int) func(*setup) {
 			return func(s *setup) {

@@ -307,7 +307,7 @@ func (r *rig) start(t *testing.T, change func(*setup)) {
 	t.Helper()
 	r.client = jobs.NewClient(r.Redis)
 	s := setup{
-		IntakeConfig: jobs.IntakeConfig{DB: r.DB, Client: r.client, Source: r.source, PollEvery: time.Hour},
+		IntakeConfig: jobs.IntakeConfig{DB: r.DB, Client: r.client, Providers: []jobs.Provider{{Source: r.source}}, PollEvery: time.Hour},
 		WorkerConfig: jobs.WorkerConfig{DB: r.DB, Redis: r.Redis, Client: r.client, RetryBase: time.Second},
 	}
 	change(&s)
