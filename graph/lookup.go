@@ -153,7 +153,7 @@ func (l *lookups) fill(ctx context.Context, key flight.Key, refresh bool) (*answ
 		}
 		a.heard = l.rings.Load()
 	}
-	asked, err := l.intake.Ask(ctx, key)
+	asked, err := l.intake.Ask(ctx, key, refresh)
 	now := l.now()
 	switch flight.CodeOf(err) {
 	case "":

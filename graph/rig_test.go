@@ -152,7 +152,7 @@ func (g *rig) account(name string) string {
 // poll does what a worker's poll would: it asks the upstream, whatever is cached.
 func (g *rig) poll() {
 	g.t.Helper()
-	if _, err := g.intake.Ask(g.t.Context(), flight.Key{Carrier: "AA", Number: "100", Date: today}); err != nil {
+	if _, err := g.intake.Ask(g.t.Context(), flight.Key{Carrier: "AA", Number: "100", Date: today}, true); err != nil {
 		g.t.Fatal(err)
 	}
 }

@@ -58,7 +58,7 @@ func lookUp(t *testing.T, n int, processes ...*rig) (made int64, refusal *flight
 	for i := range 64 {
 		callers.Go(func() {
 			for k := i; k < n; k += 64 {
-				_, err := processes[k%len(processes)].intake.Ask(t.Context(), numbered(k))
+				_, err := processes[k%len(processes)].intake.Ask(t.Context(), numbered(k), false)
 				switch flight.CodeOf(err) {
 				case flight.CodeFlightNotFound: // it was asked
 					passed.Add(1)
@@ -340,10 +340,10 @@ func TestMonthIsUsedUp(t *testing.T) {
 		if n := r.total(); n != 5 {
 			t.Errorf("%d calls, not 5 of 6", n)
 		}
-		if _, err := r.intake.Ask(t.Context(), numbered(0)); err != nil {
+		if _, err := r.intake.Ask(t.Context(), numbered(0), false); err != nil {
 			t.Errorf("the look-up for which it was left: %v", err)
 		}
-		if _, err := r.intake.Ask(t.Context(), numbered(0)); flight.CodeOf(err) != flight.CodeUpstreamUnavailable {
+		if _, err := r.intake.Ask(t.Context(), numbered(0), false); flight.CodeOf(err) != flight.CodeUpstreamUnavailable {
 			t.Errorf("a look-up too many: %v", err)
 		}
 		if _, err := r.sql.ExecContext(t.Context(), `UPDATE flights SET next_poll_at = $1`, db.At(m.DB.Now())); err != nil {
@@ -365,7 +365,7 @@ func TestScheduleKnowsTheLoad(t *testing.T) {
 		r.subscribeTo(t, r.account(t), "https://example.com/hook", numbered(0))
 		planned := func() time.Duration {
 			t.Helper()
-			if _, err := r.intake.Ask(t.Context(), numbered(0)); err != nil {
+			if _, err := r.intake.Ask(t.Context(), numbered(0), false); err != nil {
 				t.Fatal(err)
 			}
 			next := one[db.Time](t, r, `SELECT next_poll_at FROM flights WHERE resolved`)
@@ -375,7 +375,7 @@ func TestScheduleKnowsTheLoad(t *testing.T) {
 			t.Errorf("with two of 20 calls made the next poll is in %v, not in 9 min", d)
 		}
 		for range 15 {
-			if _, err := r.intake.Ask(t.Context(), numbered(1)); flight.CodeOf(err) != flight.CodeFlightNotFound {
+			if _, err := r.intake.Ask(t.Context(), numbered(1), false); flight.CodeOf(err) != flight.CodeFlightNotFound {
 				t.Fatal(err)
 			}
 		}

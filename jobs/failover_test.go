@@ -48,7 +48,7 @@ func TestFailover(t *testing.T) {
 		sub := r.subscribeTo(t, r.account(t), recv.URL, key)
 		ask := func(source, gate string) {
 			t.Helper()
-			st, err := r.intake.Ask(t.Context(), key)
+			st, err := r.intake.Ask(t.Context(), key, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestFailover(t *testing.T) {
 		}
 		// Both down: what stands stays, and the error is that of the one who has the leg.
 		r.source.fail(down)
-		if _, err := r.intake.Ask(t.Context(), key); flight.CodeOf(err) != flight.CodeUpstreamUnavailable {
+		if _, err := r.intake.Ask(t.Context(), key, false); flight.CodeOf(err) != flight.CodeUpstreamUnavailable {
 			t.Error(err)
 		}
 	})
@@ -101,21 +101,21 @@ func TestNoSuchFlightIsAnAnswer(t *testing.T) {
 	r, second := pairOf(t, m, func(s *setup) { s.Stopped = true })
 	r.source.say()
 	second.say(others("B1"))
-	if _, err := r.intake.Ask(t.Context(), key); flight.CodeOf(err) != flight.CodeFlightNotFound || second.count(key) != 0 {
+	if _, err := r.intake.Ask(t.Context(), key, false); flight.CodeOf(err) != flight.CodeFlightNotFound || second.count(key) != 0 {
 		t.Errorf("%v after %d calls to the second", err, second.count(key))
 	}
 	r.source.say(leg())
-	if _, err := r.intake.Ask(t.Context(), key); err != nil {
+	if _, err := r.intake.Ask(t.Context(), key, false); err != nil {
 		t.Fatal(err)
 	}
 	second.say()
 	r.source.fail(flight.Errorf(flight.CodeUpstreamTimeout, "slow"))
-	if _, err := r.intake.Ask(t.Context(), key); flight.CodeOf(err) != flight.CodeUpstreamTimeout {
+	if _, err := r.intake.Ask(t.Context(), key, false); flight.CodeOf(err) != flight.CodeUpstreamTimeout {
 		t.Errorf("a known flight: %v", err)
 	}
 	unknown := key
 	unknown.Number = "999"
-	if _, err := r.intake.Ask(t.Context(), unknown); flight.CodeOf(err) != flight.CodeFlightNotFound {
+	if _, err := r.intake.Ask(t.Context(), unknown, false); flight.CodeOf(err) != flight.CodeFlightNotFound {
 		t.Errorf("an unknown one: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestHangingUpstreamLeavesTime(t *testing.T) {
 	r.source.on(func(ctx context.Context, _ int) { <-ctx.Done() })
 	second.say(others("B1"))
 	began := time.Now()
-	st, err := r.intake.Ask(t.Context(), key)
+	st, err := r.intake.Ask(t.Context(), key, false)
 	if took := time.Since(began); err != nil || st.Legs[0].Source != "second" || took > 5*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
@@ -141,7 +141,7 @@ func TestBreaker(t *testing.T) {
 	r.source.fail(down)
 	second.fail(down)
 	for range 30 {
-		if _, err := r.intake.Ask(t.Context(), key); flight.CodeOf(err) != flight.CodeUpstreamUnavailable {
+		if _, err := r.intake.Ask(t.Context(), key, false); flight.CodeOf(err) != flight.CodeUpstreamUnavailable {
 			t.Fatal(err)
 		}
 	}
@@ -164,11 +164,11 @@ func TestLookupsTryAgain(t *testing.T) {
 			r.source.fail(nil) // from the next call on
 		}
 	})
-	if _, err := r.intake.Ask(t.Context(), key); err != nil || r.source.count(key) != 3 {
+	if _, err := r.intake.Ask(t.Context(), key, false); err != nil || r.source.count(key) != 3 {
 		t.Errorf("%v after %d calls", err, r.source.count(key))
 	}
 	r.source.fail(&flight.Error{Code: flight.CodeUpstreamUnavailable, RetryAfter: time.Minute})
-	if _, err := r.intake.Ask(t.Context(), key); err == nil || r.source.count(key) != 4 {
+	if _, err := r.intake.Ask(t.Context(), key, false); err == nil || r.source.count(key) != 4 {
 		t.Errorf("told to wait: %v after %d calls", err, r.source.count(key))
 	}
 }

@@ -101,7 +101,7 @@ func TestOneOfTwoLegsIsFollowed(t *testing.T) {
 		onward.Departure.Airport.IATA, onward.Arrival.Airport.IATA = "LHR", "FRA"
 		r.source.say(leg(), onward)
 		account := r.account(t)
-		st, err := r.intake.Ask(t.Context(), key)
+		st, err := r.intake.Ask(t.Context(), key, false)
 		if err != nil || len(st.IDs) != 2 {
 			t.Fatal(st, err)
 		}

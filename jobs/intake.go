@@ -22,8 +22,12 @@ type IntakeConfig struct {
 	Clock     flight.Clock  // the world's; zero: wall time
 	PollEvery time.Duration // a fixed poll interval; 0: adaptive
 	Hold      time.Duration // world time for which a value that vanished still counts; 0: none does
-	Timeout   time.Duration // of one upstream call; 0: 6 s, which a poll's lease outlasts
-	Step      func(string)  // tests' failpoints; nil: none
+	// OnlyProcess says that no other process asks: calls are not shared through
+	// Redis.
+	OnlyProcess bool
+
+	Timeout time.Duration // of one upstream call; 0: 6 s, which a poll's lease outlasts
+	Step    func(string)  // tests' failpoints; nil: none
 
 	leaseMargin time.Duration // tests: what a poll's lease outlasts its call by; 0: 2 s
 }
@@ -63,11 +67,13 @@ func NewIntake(c IntakeConfig) *Intake {
 func (in *Intake) World() flight.Time { return in.Clock.World(in.DB.Now()) }
 
 // Ask asks the upstream for a flight and returns what stands afterwards.
-// Callers that ask for the same flight at once share one call. Errors:
+// Callers that ask for the same flight at once, in whatever process, share one
+// call, and a look-up may share that of a poll. fresh makes it one that was
+// begun for the sake of callers who want the upstream's word. Errors:
 // CodeFlightNotFound and the upstream codes, CodeUpstreamUnavailable also where
 // the source's limits allow no call, or ctx's when ctx ends first.
-func (in *Intake) Ask(ctx context.Context, key flight.Key) (db.Standing, error) {
-	a, err := in.shared(ctx, key, nil, flight.RankLookup)
+func (in *Intake) Ask(ctx context.Context, key flight.Key, fresh bool) (db.Standing, error) {
+	a, err := in.shared(ctx, key, nil, flight.RankLookup, fresh)
 	if err != nil {
 		return db.Standing{}, err
 	}
@@ -81,19 +87,23 @@ type answer struct {
 }
 
 // shared joins the call for key that is under way, or makes it. The call goes
-// on when the caller who made it leaves, for the sake of the others. Polls of
-// the legs of a flight share calls too, but not with look-ups: whoever asks for
-// a refresh is not to get what a poll asked for before.
-func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim, rank flight.Rank) (answer, error) {
+// on when the caller who made it leaves, for the sake of the others. A fresh one
+// is joined only by its like: whoever asks for a refresh is not to get what was
+// asked for before.
+func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim, rank flight.Rank, fresh bool) (answer, error) {
+	name := key.String()
+	if fresh {
+		name += " fresh"
+	}
 	call := func() (got any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.Timeout+acceptTimeout)
 		defer cancel()
 		defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeInternal, Message: "Something went wrong."})
-		return in.ask(ctx, key, claim, rank)
-	}
-	name := key.String()
-	if claim != nil {
-		name += " poll"
+		a, err := in.alone(ctx, name, func() (answer, error) { return in.ask(ctx, key, claim, rank) })
+		if errors.Is(err, errElsewhere) {
+			return in.elsewhere(ctx, key)
+		}
+		return a, err
 	}
 	select {
 	case r := <-in.calls.DoChan(name, call):
@@ -177,7 +187,7 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 	if err != nil {
 		return err
 	}
-	a, err := in.shared(ctx, claim.Key, &claim, rank)
+	a, err := in.shared(ctx, claim.Key, &claim, rank, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
 	if short, ok := errors.AsType[*shortage](err); ok {
@@ -187,8 +197,11 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 	pollsDone.WithLabelValues(result(err)).Inc()
 	switch flight.CodeOf(err) {
 	case "", flight.CodeFlightNotFound:
-		if *a.Poll == claim {
+		if a.Poll != nil && *a.Poll == claim {
 			return nil
+		}
+		if a.Key == (flight.Key{}) { // another process said that there is no such flight
+			a.Answer = in.nothing(claim.Key)
 		}
 		a.Poll = &claim
 		accepted, err := in.DB.Accept(ctx, a.Answer) // changes nothing any more, but ends this claim

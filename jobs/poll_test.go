@@ -22,7 +22,7 @@ func TestOnePollForAll(t *testing.T) {
 		recv := newReceiver(t, func(int) int { return 204 })
 		r.source.say(leg())
 		account := r.account(t)
-		st, err := r.intake.Ask(t.Context(), key)
+		st, err := r.intake.Ask(t.Context(), key, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestLegsArePolledTogether(t *testing.T) {
 		onward.Departure.Airport.IATA, onward.Arrival.Airport.IATA = "LHR", "FRA"
 		r.source.say(leg(), onward)
 		account := r.account(t)
-		st, err := r.intake.Ask(t.Context(), key)
+		st, err := r.intake.Ask(t.Context(), key, false)
 		if err != nil || len(st.IDs) != 2 {
 			t.Fatal(st, err)
 		}
