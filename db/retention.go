@@ -8,8 +8,9 @@ import (
 	"github.com/flightwire/flightwire/flight"
 )
 
-// trimPage is how many rows of a log a batch looks at.
-const trimPage = 500
+// trimPage is how many rows of a log a batch looks at: few, because SQLite's
+// writers wait for it.
+const trimPage = 200
 
 // TrimmedLog is what one batch has deleted of a log.
 type TrimmedLog struct {
