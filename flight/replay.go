@@ -4,7 +4,8 @@ package flight
 const MaxReplay = 10_000
 
 // Replay says which events of a subscription are to be sent again: those that
-// were missed since a moment, or after an event. One of Since and After is set.
+// were missed since a moment, or after an event; all that were missed where
+// neither is set.
 type Replay struct {
 	Since         Time   // what was recorded at this moment or later
 	After         string // what comes after this event in the subscription's sequence

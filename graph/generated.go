@@ -920,9 +920,9 @@ type FlightSubscription {
   lastChangeAt: DateTime
   "When a webhook was last delivered."
   lastDeliveryAt: DateTime
-  "How many events were delivered."
+  "How many events were delivered, each as often as it was."
   deliveredCount: Int!
-  "How many events could not be delivered."
+  "How many events could not be delivered, each as often as it could not."
   failedCount: Int!
   "Whether the flight has been found upstream."
   flightResolved: Boolean!
