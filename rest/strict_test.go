@@ -264,7 +264,9 @@ func TestReplayIsStrict(t *testing.T) {
 	} {
 		got := r.do(t, request{method: "POST", path: "/v1/subscriptions/" + id + "/replay", body: c.body, header: http.Header{"Content-Type": {"application/json"}}})
 		got.want(t, 400, "invalid_request")
-		var body struct{ Fields []struct{ Field, Message string } }
+		var body struct {
+			Fields []struct{ Field, Message string }
+		}
 		got.decode(t, &body)
 		if len(body.Fields) != len(c.fields) {
 			t.Errorf("%s: %s", c.body, got.body)
