@@ -154,7 +154,8 @@ func (h *handler) serveOnce(w http.ResponseWriter, r *http.Request) {
 }
 
 // each gives every response of an operation to f, until there are no more, f
-// returns false, or ctx ends. A panic becomes the last response.
+// returns false, or ctx ends. A panic becomes the last response. A response is
+// f's until it returns: the next one is written over it.
 func (h *handler) each(ctx context.Context, op *graphql.OperationContext, f func(*graphql.Response) bool) {
 	defer func() {
 		if p := recover(); p != nil {

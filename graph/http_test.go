@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -411,6 +413,47 @@ func TestStream(t *testing.T) {
 		if err != nil || !strings.Contains(string(all), want) || !strings.HasSuffix(string(all), "event: complete\ndata:\n\n") {
 			t.Errorf("%s: %s %v", query, all, err)
 		}
+	}
+}
+
+// Changes that come at once are events of their own, each whole: the executor
+// writes one response over the other.
+func TestStreamOfMany(t *testing.T) {
+	g := sqliteRig(t, nil)
+	s := g.serve(nil)
+	first := next(t, g.follow(g.ctx, nil))
+	var want []string
+	for i := range 30 {
+		gate := strings.Repeat("X", i%3) + "Y" + strconv.Itoa(i)
+		g.move(gate)
+		want = append(want, gate)
+	}
+	variables := legVariable()
+	variables["after"] = first.Cursor
+	body, _ := json.Marshal(map[string]any{"query": `subscription($leg: LegInput!, $after: String) { flightChanged(leg: $leg, after: $after) { changes { to } } }`, "variables": variables})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	resp, err := http.DefaultClient.Do(request(t, "POST", s.URL, string(body), "Accept", "text/event-stream").WithContext(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var got []string
+	for lines := bufio.NewScanner(resp.Body); len(got) < len(want) && lines.Scan(); {
+		data, isData := strings.CutPrefix(lines.Text(), "data: ")
+		if !isData {
+			continue
+		}
+		var event struct {
+			Data struct{ FlightChanged struct{ Changes []struct{ To string } } }
+		}
+		if err := json.Unmarshal([]byte(data), &event); err != nil || len(event.Data.FlightChanged.Changes) != 1 {
+			t.Fatal(data, err)
+		}
+		got = append(got, event.Data.FlightChanged.Changes[0].To)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
