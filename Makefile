@@ -50,7 +50,7 @@ test: ## all tests with the race detector, on both modes; starts the servers and
 test-quick: ## the half of the tests that needs no servers
 	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u TEST_CLIENTS -u DATABASE_URL -u REDIS_URL \
 		go test -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS); rc=$$?; \
-		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL, Redis and the generated client)"; exit $$rc
+		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL, Redis and other clients)"; exit $$rc
 
 fuzz: ## every fuzz target for FUZZTIME, one after the other
 	@test/fuzz $(FUZZTIME) $(PKGS)
