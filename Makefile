@@ -19,7 +19,7 @@ build: ## bin/flightwire
 	@assets/make --if-possible
 	go build -trimpath -o bin/flightwire .
 
-assets: ## real flags and all languages' country names, from npm; run, build and test try it too
+assets: ## real flags, all languages' country names and the editor of the explorer, from npm; run, build and test try it too
 	@assets/make
 
 generate: ## write the generated files anew

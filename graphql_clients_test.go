@@ -3,9 +3,12 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/flightwire/flightwire/explorer"
 )
 
 // The tests of this file call a running service with the field's GraphQL
@@ -36,7 +39,7 @@ func TestGraphQLClients(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, m mode) {
 		upstream := newProvider(t)
-		m.env = append(m.env, "FLIGHTWIRE_UPSTREAM=cirium", "CIRIUM_BASE_URL="+upstream.URL, "CIRIUM_APP_ID=app", "CIRIUM_APP_KEY=key", "FLIGHTWIRE_POLL_EVERY=60s")
+		m.env = append(m.env, flightsOf(upstream)...)
 		first := m.serve(t)
 		bases := []string{first.client.base}
 		if m.command == "serve" {
@@ -46,6 +49,31 @@ func TestGraphQLClients(t *testing.T) {
 		node(t, "graphql-live.mjs", bases[0], first.key, flightDate(), through, control)
 		node(t, "graphql-caches.mjs", bases[0], first.key, flightDate())
 	})
+}
+
+// TestExplorer: the page at /graphql in a real browser, with the editor where
+// that was built in.
+func TestExplorer(t *testing.T) {
+	needClients(t)
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skip("not run: there is no chromium here; make test installs it as root on Debian")
+	}
+	t.Parallel()
+	upstream, m := newProvider(t), embeddedMode(t)
+	m.env = append(m.env, flightsOf(upstream)...)
+	s := m.serve(t)
+	control, _ := controls(t, upstream, []string{s.client.base})
+	editor := "text"
+	if explorer.New("").HasEditor() {
+		editor = "code"
+	}
+	node(t, "explorer.mjs", s.client.base, s.key, flightDate(), control, editor, os.Getenv("TEST_SCREENSHOTS"))
+}
+
+// flightsOf is the settings by which flights come from a provider of the test's,
+// which is asked when the test looks a flight up.
+func flightsOf(upstream *provider) []string {
+	return []string{"FLIGHTWIRE_UPSTREAM=cirium", "CIRIUM_BASE_URL=" + upstream.URL, "CIRIUM_APP_ID=app", "CIRIUM_APP_KEY=key", "FLIGHTWIRE_POLL_EVERY=60s"}
 }
 
 // controls are what a script moves the flight with, and cuts off the address

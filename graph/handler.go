@@ -34,6 +34,10 @@ type HandlerConfig struct {
 	// makes clients connect again elsewhere. nil: they end with their clients.
 	Context context.Context
 
+	// Explorer is the page that a browser's GET for text/html gets, without a
+	// key. nil: there is none.
+	Explorer http.Handler
+
 	MaxBody       int64         // bytes of a body or a websocket message; 64 KiB
 	MaxTokens     int           // tokens of a document; 2,000
 	MaxCost       int           // price of an operation, see cost.go; 20,000
@@ -77,6 +81,9 @@ type handler struct {
 	resolver *Resolver
 	keys     *keyWatch
 }
+
+// SDL returns the schema in the schema language, as it is written.
+func SDL() string { return sources[0].Input }
 
 // NewHandler returns the GraphQL endpoint over the use cases. Every request
 // needs a key; a websocket may bring it in connection_init instead.
@@ -166,6 +173,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+	if h.Explorer != nil && forPeople(r) {
+		h.Explorer.ServeHTTP(w, r)
+		return
+	}
 	ctx := graphql.StartOperationTrace(r.Context())
 	upgrade := isWebsocket(r)
 	if _, known := access.From(ctx); !known {
@@ -188,6 +199,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.serveOnce(w, r)
 	}
+}
+
+// forPeople reports whether a request is a browser's for a page: one that names
+// HTML and nothing that GraphQL is answered in.
+func forPeople(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || isWebsocket(r) {
+		return false
+	}
+	accept := strings.Join(r.Header["Accept"], ",")
+	return strings.Contains(accept, "text/html") &&
+		!strings.Contains(accept, typeJSON) && !strings.Contains(accept, typeResponse) && !strings.Contains(accept, typeStream)
 }
 
 func isWebsocket(r *http.Request) bool {
