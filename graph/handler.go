@@ -40,8 +40,10 @@ type HandlerConfig struct {
 
 	MaxBody       int64         // bytes of a body or a websocket message; 64 KiB
 	MaxTokens     int           // tokens of a document; 2,000
+	MaxDepth      int           // of fields in one another; 20
 	MaxCost       int           // price of an operation, see cost.go; 20,000
 	MaxOperations int           // at once on one websocket; 100
+	Timeout       time.Duration // of a query or a mutation; 30 s
 	InitTimeout   time.Duration // for connection_init; 10 s
 	PingInterval  time.Duration // of websockets and streams; 15 s
 	KeyInterval   time.Duration // after which the key of a websocket or a stream is looked at again; 3 s
@@ -54,8 +56,10 @@ func (c HandlerConfig) withDefaults() HandlerConfig {
 	}
 	c.MaxBody = or(c.MaxBody, 64<<10)
 	c.MaxTokens = or(c.MaxTokens, 2000)
+	c.MaxDepth = or(c.MaxDepth, 20)
 	c.MaxCost = or(c.MaxCost, 20_000)
 	c.MaxOperations = or(c.MaxOperations, 100)
+	c.Timeout = or(c.Timeout, 30*time.Second)
 	c.InitTimeout = or(c.InitTimeout, 10*time.Second)
 	c.PingInterval = or(c.PingInterval, 15*time.Second)
 	c.KeyInterval = or(c.KeyInterval, 3*time.Second)
@@ -82,6 +86,10 @@ type handler struct {
 	keys     *keyWatch
 }
 
+// An answer is one body here. The executor would leave what is deferred out of
+// it, so the schema does not have what the library puts into it.
+func init() { delete(parsedSchema.Directives, "defer") }
+
 // SDL returns the schema in the schema language, as it is written.
 func SDL() string { return sources[0].Input }
 
@@ -97,6 +105,7 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.SetQueryCache(newDocumentCache())
 	exec.Use(readableSchema{})
 	exec.Use(oneStream{})
+	exec.Use(depthLimit(c.MaxDepth))
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
 	return &handler{c, exec, r, newKeyWatch(c.Auth, c.KeyInterval)}
 }

@@ -162,13 +162,24 @@ func (h *handler) each(ctx context.Context, op *graphql.OperationContext, f func
 			f(&graphql.Response{Errors: gqlerror.List{present(ctx, recovered(ctx, p))}})
 		}
 	}()
+	if op.Operation.Operation != ast.Subscription {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeoutCause(ctx, h.Timeout, errTooSlow)
+		defer end()
+	}
 	responses, ctx := h.exec.DispatchOperation(ctx, op)
 	for {
 		resp := responses(ctx)
-		if resp == nil || ctx.Err() != nil || !f(resp) {
+		if resp == nil || left(ctx) || !f(resp) {
 			return
 		}
 	}
+}
+
+// left reports whether nobody waits for an answer any more. After a time-out
+// somebody does.
+func left(ctx context.Context) bool {
+	return ctx.Err() != nil && context.Cause(ctx) != error(errTooSlow)
 }
 
 // allowed says what may not be done over plain HTTP: change something by GET,

@@ -51,6 +51,11 @@ type socket struct {
 
 	unwatch func() // ends the watch on the key; the reader's
 
+	// slots has one for each goroutine of an operation, those too that have
+	// been completed and are not over yet: a client that starts and completes
+	// faster than they end waits, unread.
+	slots chan struct{}
+
 	mu         sync.Mutex
 	operations map[string]*operation
 }
@@ -69,7 +74,7 @@ func (h *handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, end := context.WithCancel(r.Context())
-	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation), unwatch: func() {}}
+	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation), unwatch: func() {}, slots: make(chan struct{}, h.MaxOperations)}
 	defer s.work.Wait()
 	defer func() { s.unwatch() }()
 	defer end()
@@ -244,7 +249,9 @@ func (s *socket) subscribe(m message) bool {
 			Extensions: map[string]any{"code": "TOO_MANY_OPERATIONS"},
 		}})
 	}
+	s.slots <- struct{}{}
 	s.work.Go(func() {
+		defer func() { <-s.slots }()
 		defer cancel()
 		s.run(ctx, op, p.raw(s.header))
 	})
