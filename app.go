@@ -99,7 +99,9 @@ func run(ctx context.Context, c Config) (err error) {
 		open.add(background(resolver.Run))
 		page := explorer.New(graph.SDL())
 		routes.Handle(explorer.Root, page)
-		routes.Handle("/graphql", c.CORS.Wrap(graph.NewHandler(resolver, graph.HandlerConfig{Auth: guard, Context: server.streams.ctx, Explorer: page})))
+		routes.Handle("/graphql", c.CORS.Wrap(graph.NewHandler(resolver, graph.HandlerConfig{
+			Auth: guard, Context: server.streams.ctx, Explorer: page, Documents: c.Documents,
+		})))
 		routes.Handle("/", c.CORS.Wrap(rest.New(rest.Config{Resolver: resolver, Guard: guard, BaseURL: base, LegacyPrefix: c.LegacyPrefix})))
 		if !c.Serve {
 			demo, err := openDemo(ctx, c, database, client, guard)

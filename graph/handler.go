@@ -38,6 +38,9 @@ type HandlerConfig struct {
 	// key. nil: there is none.
 	Explorer http.Handler
 
+	// Documents are the only ones that are executed. nil: all are.
+	Documents *Documents
+
 	MaxBody       int64         // bytes of a body or a websocket message; 64 KiB
 	MaxTokens     int           // tokens of a document; 2,000
 	MaxDepth      int           // of fields in one another; 20

@@ -253,14 +253,14 @@ func (s *socket) subscribe(m message) bool {
 	s.work.Go(func() {
 		defer func() { <-s.slots }()
 		defer cancel()
-		s.run(ctx, op, p.raw(s.header))
+		s.run(ctx, op, &p)
 	})
 	return true
 }
 
 // run executes an operation to its end.
-func (s *socket) run(ctx context.Context, op *operation, raw *graphql.RawParams) {
-	errs := s.results(ctx, op, raw)
+func (s *socket) run(ctx context.Context, op *operation, p *params) {
+	errs := s.results(ctx, op, p)
 	s.mu.Lock()
 	running := s.operations[op.id] == op
 	if running {
@@ -277,16 +277,22 @@ func (s *socket) run(ctx context.Context, op *operation, raw *graphql.RawParams)
 }
 
 // results sends what an operation gives, and returns why it was not executed.
-func (s *socket) results(ctx context.Context, op *operation, raw *graphql.RawParams) gqlerror.List {
-	oc, errs := s.h.exec.CreateOperationContext(ctx, raw)
-	cost := 1
-	if errs == nil {
+func (s *socket) results(ctx context.Context, op *operation, p *params) gqlerror.List {
+	var oc *graphql.OperationContext
+	var errs gqlerror.List
+	cost, bad := 1, s.h.document(p)
+	if bad == nil {
+		oc, errs = s.h.exec.CreateOperationContext(ctx, p.raw(s.header))
+	}
+	if bad == nil && errs == nil {
 		cost = s.h.resolver.requests(ctx, oc)
 	}
 	ctx, _, err := s.h.charge(ctx, s.key, s.header, cost) // who is asking may be on another plan by now
 	switch {
 	case err != nil:
 		return gqlerror.List{s.refusal(ctx, err)}
+	case bad != nil:
+		return gqlerror.List{bad.graphQL()}
 	case errs != nil:
 		return s.h.exec.DispatchError(graphql.WithOperationContext(ctx, oc), errs).Errors
 	}
