@@ -5,6 +5,7 @@
 // mutation's answer must reach the queries that hold the same object.
 import assert from "node:assert/strict";
 import { ApolloClient, HttpLink, InMemoryCache, gql } from "@apollo/client/core";
+import { PersistedQueryLink } from "@apollo/client/link/persisted-queries";
 import { relayStylePagination } from "@apollo/client/utilities";
 import { Client, cacheExchange, fetchExchange } from "@urql/core";
 
@@ -17,6 +18,14 @@ const pause = gql`mutation($id: ID!) { pauseSubscription(id: $id) { id status } 
 const history = gql`query($leg: LegInput!, $after: String) { flight(leg: $leg) { flightKey
   history(first: 1, after: $after) @connection(key: "history") { totalCount edges { cursor node { knownAt } } pageInfo { hasNextPage endCursor } } } }`;
 const input = { ...leg, webhookUrl: "https://receiver.example/hook" };
+
+// Apollo Client sends hashes first, and must learn that documents are wanted.
+async function withHashes() {
+  const link = new PersistedQueryLink({ generateHash: () => "0".repeat(64) }).concat(new HttpLink({ uri: url, headers }));
+  const client = new ApolloClient({ link, cache: new InMemoryCache() });
+  const { data } = await client.query({ query: gql`{ subscriptions { total } }` });
+  assert.equal(typeof data.subscriptions.total, "number");
+}
 
 async function withApollo() {
   const cache = new InMemoryCache({
@@ -69,5 +78,6 @@ async function withUrql() {
 }
 
 await withApollo();
+await withHashes();
 await withUrql();
 process.exit(0);
