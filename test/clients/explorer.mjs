@@ -18,7 +18,7 @@ const browser = await chromium.launchPersistentContext(profile, {
   executablePath: "/usr/bin/chromium", viewport: { width: 1280, height: 800 },
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
-browser.setDefaultTimeout(15_000);
+browser.setDefaultTimeout(60_000);
 const requests = [], faults = [];
 browser.on("request", (r) => requests.push(r.url()));
 

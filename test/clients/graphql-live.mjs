@@ -17,7 +17,7 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 // Whatever hangs is a failure, and says where.
 let step = "";
 const begin = (what) => (step = what);
-setTimeout(() => { console.error(`nothing more came: ${step}`); process.exit(1); }, 60_000).unref();
+setTimeout(() => { console.error(`nothing more came: ${step}`); process.exit(1); }, 180_000).unref();
 
 async function ask(query, variables) {
   const answer = await fetch(`${base}/graphql`, {
