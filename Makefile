@@ -19,7 +19,7 @@ build: ## bin/flightwire
 	@assets/make --if-possible
 	go build -trimpath -o bin/flightwire .
 
-assets: ## real flags and all languages' country names, from npm; run, build and test try it too
+assets: ## real flags, all languages' country names and the editor of the explorer, from npm; run, build and test try it too
 	@assets/make
 
 generate: ## write the generated files anew
@@ -50,7 +50,7 @@ test: ## all tests with the race detector, on both modes; starts the servers and
 test-quick: ## the half of the tests that needs no servers
 	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u TEST_CLIENTS -u DATABASE_URL -u REDIS_URL \
 		go test -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS); rc=$$?; \
-		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL, Redis and the generated client)"; exit $$rc
+		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL, Redis and other clients)"; exit $$rc
 
 fuzz: ## every fuzz target for FUZZTIME, one after the other
 	@test/fuzz $(FUZZTIME) $(PKGS)

@@ -35,12 +35,18 @@ func devWithFlight(t *testing.T) (*service, flight.Key) {
 	return s, simulator.MinuteFlight("FI", flight.TimeOf(time.Now().Add(time.Hour)))
 }
 
-// TestGeneratedClient: a client that openapi-typescript made of the document
-// compiles and does everything.
-func TestGeneratedClient(t *testing.T) {
+// needClients skips a test where nobody has fetched the packages.
+func needClients(t *testing.T) {
+	t.Helper()
 	if os.Getenv("TEST_CLIENTS") != "1" {
 		t.Skip("not run: TEST_CLIENTS is not 1, so nobody has fetched test/clients; make test does")
 	}
+}
+
+// TestGeneratedClient: a client that openapi-typescript made of the document
+// compiles and does everything.
+func TestGeneratedClient(t *testing.T) {
+	needClients(t)
 	t.Parallel()
 	s, key := devWithFlight(t)
 	base := s.client.base

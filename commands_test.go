@@ -101,6 +101,8 @@ func TestBadInput(t *testing.T) {
 		{"legacy prefix", "dev", "FLIGHTWIRE_LEGACY_PREFIX=a:b", "FLIGHTWIRE_LEGACY_PREFIX"},
 		{"origin with a path", "dev", "FLIGHTWIRE_CORS_ORIGINS=https://a.example/", "FLIGHTWIRE_CORS_ORIGINS"},
 		{"all origins and one", "dev --cors-origins *,https://a.example", "", "FLIGHTWIRE_CORS_ORIGINS"},
+		{"persisted queries that are not there", "dev", "FLIGHTWIRE_PERSISTED_QUERIES=/none.json", "none.json"},
+		{"persisted queries that are none", "dev", "FLIGHTWIRE_PERSISTED_QUERIES=graph/testdata/schema.golden.graphqls", "JSON object of documents"},
 		{"log level", "dev --log-level loud", "", "FLIGHTWIRE_LOG_LEVEL"},
 		{"short secret key", "dev", "FLIGHTWIRE_SECRET_KEY=aHVzaA==", "FLIGHTWIRE_SECRET_KEY"},
 		{"second secret key", "dev", "FLIGHTWIRE_SECRET_KEY=" + secret + ",hush", "key 2"},
@@ -165,6 +167,7 @@ func TestHelp(t *testing.T) {
 		"CIRIUM_BASE_URL", "CIRIUM_APP_ID", "CIRIUM_APP_KEY", "FLIGHTWIRE_POLL_EVERY", "FLIGHTWIRE_EVENT_DAYS", "FLIGHTWIRE_HISTORY_DAYS", "FLIGHTWIRE_CACHE_TTL", "FLIGHTWIRE_RETRY_BASE",
 		"FLIGHTWIRE_DELIVERY_TIMEOUT", "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS", "FLIGHTWIRE_LEGACY_PREFIX", "FLIGHTWIRE_SECRET_KEY", "FLIGHTWIRE_MIGRATE",
 		"FLIGHTWIRE_SPEED", "FLIGHTWIRE_START", "FLIGHTWIRE_REPLAY_FILE", "FLIGHTWIRE_ROLE", "FLIGHTWIRE_LOG_LEVEL", "FLIGHTWIRE_CORS_ORIGINS",
+		"FLIGHTWIRE_PERSISTED_QUERIES",
 	} {
 		if !strings.Contains(out.String(), "$"+name) {
 			t.Errorf("serve --help does not name %s", name)

@@ -18,6 +18,7 @@ import (
 	"github.com/flightwire/flightwire/flight/upstream/cirium"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/webhook"
+	"github.com/flightwire/flightwire/graph"
 	"github.com/flightwire/flightwire/jobs"
 )
 
@@ -58,6 +59,8 @@ type Config struct {
 	LegacyPrefix         string        // of the second set of event headers; "": none
 
 	CORS access.CORS // origins whose pages may call; zero: none
+
+	Documents *graph.Documents // of GraphQL, the only ones that are executed; nil: all are
 
 	Plans      access.Plans   // nil: the built-in ones
 	QuotaGrace *time.Duration // how long keys have a small allowance while Redis does not answer; nil: 5 min
@@ -176,6 +179,8 @@ type serving struct {
 
 	CORSOrigins string `name:"cors-origins" env:"FLIGHTWIRE_CORS_ORIGINS" placeholder:"LIST" help:"Origins whose pages may call /v1 and /graphql from a browser: a comma list such as https://app.example.com, or * for all; unset: none."`
 
+	PersistedQueries string `env:"FLIGHTWIRE_PERSISTED_QUERIES" placeholder:"PATH" help:"JSON file of GraphQL documents by id: only these are executed; unset: all are."`
+
 	QuotaGrace time.Duration `default:"5m" env:"FLIGHTWIRE_QUOTA_GRACE" help:"While Redis does not answer: how long each key has a small allowance of requests; 0s: none."`
 
 	LogLevel string `default:"info" env:"FLIGHTWIRE_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error."`
@@ -201,6 +206,11 @@ func (s *serving) config() (Config, error) {
 	var err error
 	if c.CORS, err = access.ParseCORS(s.CORSOrigins); err != nil {
 		return c, usagef("FLIGHTWIRE_CORS_ORIGINS: %w", err)
+	}
+	if s.PersistedQueries != "" {
+		if c.Documents, err = graph.LoadDocuments(s.PersistedQueries); err != nil {
+			return c, usagef("FLIGHTWIRE_PERSISTED_QUERIES: %w", err)
+		}
 	}
 	return c, nil
 }

@@ -41,7 +41,7 @@ func greet(w io.Writer, g greeting) {
 	_, _ = fmt.Fprintf(w, `flightwire dev: %s, flights by %s
 
   REST        %[3]s/v1   (described at /v1/docs and /v1/openapi.json)
-  GraphQL     %[3]s/graphql   (also ws, for live subscriptions)
+  GraphQL     %[3]s/graphql   (a page for browsers; ws, for live subscriptions)
   Inbox       %[3]s/dev/inbox   (shows the webhooks that arrive there; .json for programs)
   Operation   %[3]s/healthz  /readyz  /metrics
   Key         %[4]s   (plan unlimited; kept in %[5]s)
