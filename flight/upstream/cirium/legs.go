@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 // candidate is a record of the day that was asked for.
@@ -106,11 +107,7 @@ type designator struct {
 }
 
 func designate(fs string, number text) designator {
-	n := strings.ToUpper(string(number))
-	if trimmed := strings.TrimLeft(n, "0"); trimmed != "" && trimmed[0] >= '1' && trimmed[0] <= '9' {
-		n = trimmed
-	}
-	return designator{fs, n}
+	return designator{fs, upstream.Number(string(number))}
 }
 
 // numbers returns the designator that a snapshot goes under and the others

@@ -1,11 +1,12 @@
 package cirium
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 // answer is the body of a flight status answer, as far as it is used. A field
@@ -145,13 +146,9 @@ type stamp struct {
 // parse decodes a body. What it returns beside an error may be used for its
 // Error alone.
 func parse(body []byte) (*answer, error) {
-	if body = bytes.TrimSpace(body); len(body) == 0 || body[0] != '{' {
-		return nil, errors.New("the answer is no JSON object")
-	}
 	var a answer
-	err := json.Unmarshal(body, &a)
-	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !wrongType {
-		return nil, errors.New("the answer is no JSON: " + err.Error())
+	if err := upstream.Decode(body, '{', &a); err != nil {
+		return nil, err
 	}
 	if a.Status != nil {
 		a.Statuses = append(a.Statuses, *a.Status)
@@ -162,22 +159,7 @@ func parse(body []byte) (*answer, error) {
 	return &a, nil
 }
 
-// text is a string that may come as a number.
-type text string
-
-// UnmarshalJSON never fails: what is neither is empty.
-func (t *text) UnmarshalJSON(b []byte) error {
-	var s string
-	switch {
-	case len(b) == 0:
-	case b[0] == '"':
-		_ = json.Unmarshal(b, &s)
-	case b[0] == '-' || b[0] >= '0' && b[0] <= '9':
-		s = string(b)
-	}
-	*t = text(strings.TrimSpace(s))
-	return nil
-}
+type text = upstream.Text
 
 // minutes is a whole number that may come as a string. Zero is absent: no leg
 // takes no time.
