@@ -10,8 +10,8 @@ import (
 // that the table knows of it. Codes and the zone are the upstream's where it
 // has them; name, city, state and country are the table's, so that they are
 // the same whichever upstream names the airport. Where there is no IATA code,
-// its ICAO or upstream code stands in. Of an airport that is nowhere, ref is
-// all; a ref without any code stays without.
+// its ICAO or upstream code stands in. Of an airport that no table has, ref is
+// all, and the country that of its zone. A ref without any code stays without.
 func CompleteAirport(ref flight.AirportRef, base string) flight.AirportRef {
 	var known flight.AirportRef
 	for _, code := range [...]string{ref.IATA, ref.ICAO, ref.Code} {
@@ -27,12 +27,15 @@ func CompleteAirport(ref flight.AirportRef, base string) flight.AirportRef {
 	}
 	full.IATA = cmp.Or(ref.IATA, known.IATA, full.ICAO, ref.Code)
 	full.Name = cmp.Or(known.Name, ref.Name, full.IATA)
-	full.Country = known.Country
-	if full.Country.Code == "" && ref.Country.Code != "" {
-		full.Country = CountryRef(ref.Country.Code, base)
-	}
 	if _, err := Location(ref.Timezone); err == nil {
 		full.Timezone = ref.Timezone
+	}
+	full.Country = known.Country
+	if full.Country.Code == "" {
+		full.Country = CountryRef(ref.Country.Code, base)
+	}
+	if full.Country.FlagSVG == "" { // none, or in a notation of the upstream's own
+		full.Country = CountryInZone(full.Timezone, base)
 	}
 	return full
 }
