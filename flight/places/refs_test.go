@@ -37,8 +37,8 @@ func TestCompleteAirport(t *testing.T) {
 
 func TestCompleteCarrier(t *testing.T) {
 	for _, tt := range []struct{ in, want flight.CarrierRef }{
-		{flight.CarrierRef{IATA: "KL"}, flight.CarrierRef{IATA: "KL", ICAO: "KLM", Name: "KLM"}},
-		{flight.CarrierRef{ICAO: "KLM", Name: "KLM Royal"}, flight.CarrierRef{IATA: "KL", ICAO: "KLM", Name: "KLM"}},
+		{flight.CarrierRef{IATA: "KL"}, flight.CarrierRef{IATA: "KL", ICAO: "KLM", Name: "KLM Royal Dutch Airlines"}},
+		{flight.CarrierRef{ICAO: "KLM", Name: "KLM Royal"}, flight.CarrierRef{IATA: "KL", ICAO: "KLM", Name: "KLM Royal Dutch Airlines"}},
 		{flight.CarrierRef{IATA: "ZZ", ICAO: "KLM", Name: "Other"}, flight.CarrierRef{IATA: "ZZ", ICAO: "KLM", Name: "Other"}}, // the code has a new holder
 		{flight.CarrierRef{ICAO: "XQZ"}, flight.CarrierRef{IATA: "XQZ", ICAO: "XQZ", Name: "XQZ"}},
 		{flight.CarrierRef{IATA: "Q1", Name: "Small Air"}, flight.CarrierRef{IATA: "Q1", Name: "Small Air"}},

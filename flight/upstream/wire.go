@@ -34,6 +34,8 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	var s string
 	switch {
 	case len(b) == 0:
+	case isPlain(b):
+		s = string(b[1 : len(b)-1])
 	case b[0] == '"':
 		_ = json.Unmarshal(b, &s)
 	case b[0] == '-' || b[0] >= '0' && b[0] <= '9':
@@ -41,6 +43,19 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	}
 	*t = Text(Clip(strings.TrimSpace(s), maxText))
 	return nil
+}
+
+// isPlain reports whether b is a JSON string that stands for itself.
+func isPlain(b []byte) bool {
+	if len(b) < 2 || b[0] != '"' {
+		return false
+	}
+	for _, c := range b[1 : len(b)-1] {
+		if c == '\\' || c >= 0x80 {
+			return false
+		}
+	}
+	return true
 }
 
 // ParseTime reads a moment in one of the layouts. One that no flight can have

@@ -69,7 +69,8 @@ type row struct {
 	EstimatedIn  text `json:"estimated_in"`
 	ActualIn     text `json:"actual_in"`
 
-	path string // of the row in the answer
+	scheduled bool   // made of a schedule
+	path      string // of the row in the answer
 }
 
 type airport struct {
@@ -150,7 +151,7 @@ func (p *page) rows() []row {
 // row returns the schedule as a flight of its operator.
 func (s *schedule) row() row {
 	r := row{
-		path: "scheduled", ID: s.ID, Type: s.Type, ScheduledOut: s.Out, ScheduledIn: s.In,
+		path: "scheduled", scheduled: true, ID: s.ID, Type: s.Type, ScheduledOut: s.Out, ScheduledIn: s.In,
 		Ident: s.Ident, IdentICAO: s.IdentICAO, IdentIATA: s.IdentIATA,
 		Origin:      &airport{Code: s.Origin, ICAO: s.OriginICAO, IATA: s.OriginIATA, Local: s.OriginLocal},
 		Destination: &airport{Code: s.Destination, ICAO: s.DestICAO, IATA: s.DestIATA, Local: s.DestLocal},
@@ -162,8 +163,8 @@ func (s *schedule) row() row {
 	return r
 }
 
-// isDate reports whether a text has the form of a flight ident: a code of n
-// characters and a number.
+// splitIdent cuts an ident into the code of an airline, of n characters, and
+// its number. Both are empty where it is too short.
 func splitIdent(ident text, n int) (carrier, number string) {
 	s := strings.ToUpper(string(ident))
 	if len(s) <= n {
