@@ -10,17 +10,20 @@ import (
 )
 
 // Decode reads a JSON body whose first character must be open, '{' or '['.
-// A field of a wrong type counts as absent: what a snapshot cannot do without
-// is checked where it is read.
-func Decode(body []byte, open byte, into any) error {
+// A field of a wrong type counts as absent, and the first such is returned as
+// mistyped: what a snapshot cannot do without is checked where it is read.
+func Decode(body []byte, open byte, into any) (mistyped *json.UnmarshalTypeError, err error) {
 	if body = bytes.TrimSpace(body); len(body) == 0 || body[0] != open {
-		return errors.New("the answer is no JSON " + map[byte]string{'{': "object", '[': "array"}[open])
+		return nil, errors.New("the answer is no JSON " + map[byte]string{'{': "object", '[': "array"}[open])
 	}
-	err := json.Unmarshal(body, into)
-	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !wrongType {
-		return errors.New("the answer is no JSON: " + err.Error())
+	err = json.Unmarshal(body, into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return wrong, nil
 	}
-	return nil
+	if err != nil {
+		return nil, errors.New("the answer is no JSON: " + err.Error())
+	}
+	return nil, nil
 }
 
 // Text is a short string that may come as a number; what is neither is empty.

@@ -110,7 +110,7 @@ type schedule struct {
 // fault alone.
 func parse(body []byte) (*page, error) {
 	var p page
-	if err := upstream.Decode(body, '{', &p); err != nil {
+	if _, err := upstream.Decode(body, '{', &p); err != nil {
 		return nil, err
 	}
 	if p.Flights == nil && p.Scheduled == nil {

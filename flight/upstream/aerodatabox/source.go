@@ -118,10 +118,10 @@ func (s *Source) refusal(key flight.Key, got *upstream.Answer) *flight.Error {
 	var e struct {
 		Message text `json:"message"`
 	}
-	isError := upstream.Decode(got.Body, '{', &e) == nil
+	_, err := upstream.Decode(got.Body, '{', &e)
 	status := got.Status
 	switch {
-	case status == http.StatusOK && isError && e.Message != "":
+	case status == http.StatusOK && err == nil && e.Message != "":
 		status = http.StatusBadGateway // an error that does not say which
 	case status == http.StatusOK:
 		return nil

@@ -67,7 +67,7 @@ type airport struct {
 // parse decodes a body.
 func parse(body []byte) ([]row, error) {
 	var rows []row
-	if err := upstream.Decode(body, '[', &rows); err != nil {
+	if _, err := upstream.Decode(body, '[', &rows); err != nil {
 		return nil, err
 	}
 	for i := range rows {

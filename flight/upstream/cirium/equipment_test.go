@@ -3,7 +3,7 @@ package cirium
 import "testing"
 
 func TestEquipment(t *testing.T) {
-	b := newBook(&appendix{Equipments: list[wireEquipment]{{"B738", "??"}, {"73H", "Boeing 737-800 (winglets) Passenger"}}}, "")
+	b := newBook(&appendix{Equipments: []wireEquipment{{"B738", "??"}, {"73H", "Boeing 737-800 (winglets) Passenger"}}}, "")
 	for _, tt := range []struct{ scheduled, actual, iata, name, source string }{
 		{"73H", "B738", "73H", "Boeing 737-800 (winglets) Passenger", "actual"}, // the same type in another code
 		{"738", "B738", "738", "Boeing 737-800", "actual"},

@@ -122,7 +122,7 @@ func TestIrregularOperations(t *testing.T) {
 			t.Errorf("%+v says %q", tt.op, got)
 		}
 	}
-	rec := &record{Irregular: list[irregular]{
+	rec := &record{Irregular: []irregular{
 		{Type: "REINSTATEMENT", At: "2026-01-02T00:00:00.000Z", Message: "Back on"},
 		{Type: "CANCELLATION", At: "2026-01-01T00:00:00.000Z"},
 	}}

@@ -13,7 +13,8 @@ import (
 	"github.com/flightwire/flightwire/flight"
 )
 
-var updateGolden = flag.Bool("update", false, "write the golden files anew")
+// Update is the flag -update of a provider's tests: write the golden files anew.
+var Update = flag.Bool("update", false, "write the golden files anew")
 
 var fingerprint = regexp.MustCompile(`"fingerprint":"[^"]*"`)
 
@@ -33,7 +34,7 @@ func Golden(t *testing.T, name string, s *flight.Snapshot) {
 	}
 	indented.WriteByte('\n')
 	path := filepath.Join("testdata", "golden", strings.ReplaceAll(name, "*", "_star_")+".json")
-	if *updateGolden {
+	if *Update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
