@@ -27,8 +27,7 @@ func ofTomorrow(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	next := day.AddDate(0, 0, 1).Format(time.DateOnly)
-	body = bytes.ReplaceAll(body, []byte("2026-11-21"), []byte(flightDate()))
-	return bytes.ReplaceAll(body, []byte("2026-11-22"), []byte(next))
+	return []byte(strings.NewReplacer("2026-11-21", flightDate(), "2026-11-22", next).Replace(string(body)))
 }
 
 // atProvider serves one body, to those who have the key.

@@ -13,8 +13,8 @@ import (
 // FuzzDecode feeds the decoder anything: it must not panic, and what it makes
 // of it must be whole and of the day that was asked for.
 func FuzzDecode(f *testing.F) {
-	files, err := filepath.Glob("testdata/[cr]*/*.json")
-	if err != nil || len(files) < 14 {
+	files, err := filepath.Glob("testdata/conformance/*.json")
+	if err != nil || len(files) < 12 {
 		f.Fatal(len(files), err)
 	}
 	for _, name := range files {
@@ -24,8 +24,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(body, "BA", "178", "2026-11-21")
 	}
-	f.Add(answer(f, board(f)...), "BA", "2107", "2023-08-01")
-	f.Add(answer(f, registration(f)...), "KL", "1083", "2023-01-10")
+	f.Add(answer(f, board(f)[1:3]...), "BA", "2107", "2023-08-01")
+	f.Add(answer(f, registration(f)[1:4]...), "GA", "9768", "2023-01-10")
 	now := upstreamtest.At(f, "2026-11-22 05:30")
 	f.Fuzz(func(t *testing.T, body []byte, carrier, number, date string) {
 		k := flight.Key{Carrier: carrier, Number: number, Date: date}

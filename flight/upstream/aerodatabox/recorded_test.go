@@ -86,6 +86,7 @@ func TestGolden(t *testing.T) {
 			if len(legs) != 1 {
 				t.Fatalf("%d legs", len(legs))
 			}
+			upstreamtest.CheckRefs(t, legs[0])
 			upstreamtest.Golden(t, tt.name, legs[0])
 		})
 	}

@@ -62,6 +62,35 @@ func CheckSnapshot(t testing.TB, s *flight.Snapshot) {
 	}
 }
 
+// CheckRefs fails the test where an airport or the carrier of a snapshot lacks
+// what the reference data has of every airport and airline of a real answer.
+func CheckRefs(t testing.TB, s *flight.Snapshot) {
+	t.Helper()
+	ends := []*flight.Endpoint{&s.Departure, &s.Arrival}
+	if s.Diverted != nil {
+		ends = append(ends, s.Diverted)
+	}
+	for _, e := range ends {
+		a := &e.Airport
+		if len(a.IATA) != 3 || len(a.ICAO) != 4 || a.Timezone == "" || a.City == "" || a.Country.Code == "ZZ" || a.Country.Code == "US" && a.State == "" {
+			t.Errorf("airport %+v", a)
+		}
+		for _, code := range []string{a.IATA, a.ICAO, a.Code} {
+			if code != "" && !a.Is(code) {
+				t.Errorf("%s is not %+v", code, a)
+			}
+		}
+	}
+	if c := s.Carrier; len(c.IATA) != 2 || len(c.ICAO) != 3 || c.Name == c.IATA {
+		t.Errorf("carrier %+v", c)
+	}
+	for _, c := range s.Codeshares {
+		if len(c.Carrier) != 2 || c.Name == c.Carrier {
+			t.Errorf("codeshare %+v", c)
+		}
+	}
+}
+
 // Times returns the times of one end by name; unknown ones are nil.
 func Times(e *flight.Endpoint) map[string]*flight.FlightTime {
 	t := &e.Times
