@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/upstream"
+	"github.com/flightwire/flightwire/flight/upstream/aeroapi"
+	"github.com/flightwire/flightwire/flight/upstream/upstreamtest"
 )
 
 // ofTomorrow returns a fixture of the flight BA178, moved to tomorrow.
@@ -169,6 +172,12 @@ func TestUpstreamRecord(t *testing.T) {
 			}
 			if calls == 0 || r.Provider != "aeroapi" || r.Flight != "BA178:"+flightDate() || r.Outcome == "" || r.RecordedAt.IsZero() {
 				t.Errorf("%+v", r)
+			}
+			played := aeroapi.New(aeroapi.Config{BaseURL: upstreamtest.Play(t, text), Key: "another"})
+			key := flight.Key{Carrier: "BA", Number: "178", Date: flightDate()}
+			legs, err := played.Legs(t.Context(), key, flight.TimeOf(r.RecordedAt))
+			if outcome(legs, err) != r.Outcome {
+				t.Errorf("played: %s, recorded: %s", outcome(legs, err), r.Outcome)
 			}
 			if code, _, errs := upstreamCLI(t, tt.key, "record", "BA", "178", flightDate(), "--provider", "aeroapi", "--out", file); code != exitUsage || !strings.Contains(errs, "--out") {
 				t.Errorf("over the first one: exit %d %s", code, errs)
