@@ -32,6 +32,31 @@ type Source interface {
 	Floor() time.Duration
 }
 
+// Tracker is a Source that can also be asked for one leg by the id that it gave
+// it, under whatever number and date the leg goes now.
+type Tracker interface {
+	Source
+
+	// Leg returns the leg of that id, described as a leg of the flight key: its
+	// carrier, number and date are the key's, and a number that it goes under
+	// instead is one of its codeshares. Otherwise it is as from Legs, and so
+	// are the errors.
+	Leg(ctx context.Context, key flight.Key, id string, now flight.Time) (*flight.Snapshot, error)
+}
+
+// KeepKey puts a leg that goes under another number back under the key that it
+// was found under, and has the other as a codeshare. A [Tracker] does so with
+// what it was asked for by id.
+func KeepKey(s *flight.Snapshot, key flight.Key, carrier flight.CarrierRef) {
+	s.Date = key.Date
+	if s.CarrierCode == key.Carrier && s.FlightNumber == key.Number {
+		return
+	}
+	now := flight.CodeshareRef{Carrier: s.CarrierCode, Name: s.Carrier.Name, FlightNumber: s.FlightNumber}
+	s.Codeshares = append(s.Codeshares, now)
+	s.CarrierCode, s.FlightNumber, s.Carrier = key.Carrier, key.Number, carrier
+}
+
 // Finish completes the legs of one answer: derived fields, alternates and
 // FetchedAt. Every source ends with it. It returns CodeFlightNotFound when
 // there are none.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/places"
+	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 // leg is what the answer has of one leg: the row of the flight as planned, and
@@ -55,6 +56,38 @@ func decode(rows []row, key flight.Key, now flight.Time, flagBase string) (fligh
 		legs = append(legs, s)
 	}
 	return legs, nil
+}
+
+// decodeLeg returns the snapshot of the leg with that id as one of key's flight;
+// none when the answer does not have it.
+func decodeLeg(rows []row, key flight.Key, id string, now flight.Time, flagBase string) (flight.Legs, error) {
+	for _, l := range group(rows) {
+		if l.id() != id {
+			continue
+		}
+		err := l.place(flagBase)
+		if err == nil {
+			err = l.identify(flagBase)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.path, err)
+		}
+		s, err := l.snapshot(key, now, flagBase)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.path, err)
+		}
+		upstream.KeepKey(s, key, places.CompleteCarrier(carrierOf(key)))
+		return flight.Legs{s}, nil
+	}
+	return nil, nil
+}
+
+// carrierOf returns the airline that a key names, by its code alone.
+func carrierOf(key flight.Key) flight.CarrierRef {
+	if len(key.Carrier) == 3 {
+		return flight.CarrierRef{ICAO: key.Carrier}
+	}
+	return flight.CarrierRef{IATA: key.Carrier}
 }
 
 // group makes legs of rows. Rows of one id are one flight: what was planned,

@@ -2,6 +2,7 @@ package aeroapi
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,9 +96,6 @@ func TestDivertedAndOn(t *testing.T) {
 	legs = look(t, upstreamtest.Fixture(t, dir+"diverted_and_on.json"), next, "2026-11-22 06:00")
 	if len(legs) != 1 || legs[0].Departure.Airport.IATA != "SNN" || legs[0].ProviderFlightID != s.ProviderFlightID+"@EINN-EGLL" {
 		t.Errorf("%d legs, id %s", len(legs), legs[0].ProviderFlightID)
-	}
-	if flight.SameLeg(s, legs[0]) {
-		t.Error("both are one leg")
 	}
 }
 
@@ -225,5 +223,50 @@ func TestSchedules(t *testing.T) {
 	}
 	if legs := look(t, []byte(body), ba178, "2026-11-10 12:00"); len(legs) != 1 || legs[0].FlightNumber != "178" {
 		t.Errorf("%+v", legs.Refs(-1))
+	}
+}
+
+// TestLegKeepsItsIdentity asks for a leg by its id, after the airline has given
+// it another number or another day: it is still the leg that it was found as.
+func TestLegKeepsItsIdentity(t *testing.T) {
+	const id = "BAW178-1795000000-airline-0100"
+	for name, tt := range map[string]struct {
+		fields fields
+		sold   string // the last of its codeshares
+	}{
+		"as it was":      {nil, "IB7357"},
+		"another number": {fields{"ident": "BAW9178", "ident_icao": "BAW9178", "ident_iata": "BA9178", "flight_number": "9178"}, "IB7357 BA9178"},
+		"another day":    {fields{"scheduled_out": "2026-11-24T23:00:00Z"}, "IB7357"},
+	} {
+		s, asked := recorder(t, map[string]string{"/flights/": string(answer(t, with(t, tt.fields)))})
+		leg, err := s.Leg(t.Context(), ba178, id, upstreamtest.At(t, "2026-11-21 12:00"))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		upstreamtest.CheckLegs(t, flight.Legs{leg}, ba178)
+		if leg.Key() != ba178 || leg.ProviderFlightID != id || leg.Carrier.Name != "British Airways" {
+			t.Errorf("%s: %s, id %s", name, leg.Key(), leg.ProviderFlightID)
+		}
+		for _, sold := range strings.Fields(tt.sold) {
+			if !slices.ContainsFunc(leg.Codeshares, func(c flight.CodeshareRef) bool { return c.Carrier+c.FlightNumber == sold }) {
+				t.Errorf("%s: %s is not among %+v", name, sold, leg.Codeshares)
+			}
+		}
+		if want := "/aeroapi/flights/" + id + "?ident_type=fa_flight_id"; asked()[0].RequestURI != want {
+			t.Errorf("asked for %s, want %s", asked()[0].RequestURI, want)
+		}
+	}
+
+	onward := string(upstreamtest.Fixture(t, dir+"diverted_and_on.json"))
+	s, asked := recorder(t, map[string]string{"/flights/": onward})
+	leg, err := s.Leg(t.Context(), ba178, id+"@EINN-EGLL", upstreamtest.At(t, "2026-11-22 06:00"))
+	if err != nil || leg.Departure.Airport.IATA != "SNN" || !strings.HasPrefix(asked()[0].URL.Path, "/aeroapi/flights/"+id) {
+		t.Errorf("the leg from where it was diverted to: %v, %+v", err, leg)
+	}
+	for _, body := range []string{`{"flights":[]}`, onward} {
+		s, _ := recorder(t, map[string]string{"/flights/": body})
+		if leg, err := s.Leg(t.Context(), ba178, "another", upstreamtest.At(t, "2026-11-22 06:00")); flight.CodeOf(err) != flight.CodeFlightNotFound || leg != nil {
+			t.Errorf("a forgotten id: %v", err)
+		}
 	}
 }

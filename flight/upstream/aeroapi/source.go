@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
@@ -52,7 +53,7 @@ type Source struct {
 	flagBase string
 }
 
-var _ upstream.Source = (*Source)(nil)
+var _ upstream.Tracker = (*Source)(nil)
 
 // New returns a source. Nothing is checked or called until the first look-up.
 func New(cfg Config) *Source {
@@ -97,6 +98,28 @@ func (s *Source) Legs(ctx context.Context, key flight.Key, now flight.Time) (fli
 		return nil, s.client.Unintelligible(err)
 	}
 	return upstream.Finish(key, legs, now)
+}
+
+// Leg asks for the leg with that fa_flight_id, behind which there may be a
+// route. A leg keeps it when the airline gives it another number or moves it to
+// another day.
+func (s *Source) Leg(ctx context.Context, key flight.Key, id string, now flight.Time) (*flight.Snapshot, error) {
+	ctx, cancel := s.client.Within(ctx)
+	defer cancel()
+	whole, _, _ := strings.Cut(id, "@")
+	rows, err := s.rows(ctx, key, call{"/flights/" + url.PathEscape(whole), url.Values{"ident_type": {"fa_flight_id"}}})
+	if err != nil {
+		return nil, err
+	}
+	leg, err := decodeLeg(rows, key, id, now, s.flagBase)
+	if err != nil {
+		return nil, s.client.Unintelligible(err)
+	}
+	legs, err := upstream.Finish(key, leg, now)
+	if err != nil {
+		return nil, err
+	}
+	return legs[0], nil
 }
 
 // rows makes one call and reads all its pages. A collection that knows no such

@@ -79,7 +79,7 @@ var tells = map[Situation]check{
 		before, after := only(t, seen[0]), only(t, seen[1])
 		is(t, before, flight.StatusCancelled, flight.PhaseCancelled)
 		is(t, after, flight.StatusScheduled, flight.PhaseScheduled)
-		if !flight.SameLeg(before, after) || !has(flight.Diff(before, after), flight.ChangeReinstated) {
+		if !sameLeg(before, after) || !has(flight.Diff(before, after), flight.ChangeReinstated) {
 			t.Errorf("%s became %s", before.LegKey(), after.LegKey())
 		}
 	},
@@ -143,7 +143,7 @@ func divertedStatus(t *testing.T, redirected, diverted *flight.Snapshot) {
 	t.Helper()
 	is(t, redirected, flight.StatusRedirected, flight.PhaseRedirected)
 	is(t, diverted, flight.StatusDiverted, flight.PhaseDiverted)
-	if !flight.SameLeg(redirected, diverted) || !redirected.Status.Diverted || !diverted.Status.Diverted {
+	if !sameLeg(redirected, diverted) || !redirected.Status.Diverted || !diverted.Status.Diverted {
 		t.Errorf("%s became %s", redirected.LegKey(), diverted.LegKey())
 	}
 	for _, s := range []*flight.Snapshot{redirected, diverted} {
@@ -161,7 +161,7 @@ func twoLegs(t *testing.T, c Case, seen []flight.Legs) {
 	}
 	first, second := legs[0], legs[1]
 	if first.Arrival.Airport.IATA != second.Departure.Airport.IATA || first.Departure.BestTimeUTC >= second.Departure.BestTimeUTC ||
-		flight.SameLeg(first, second) || first.Key() != second.Key() {
+		sameLeg(first, second) || first.Key() != second.Key() {
 		t.Errorf("%s, then %s", first.LegKey(), second.LegKey())
 	}
 	for _, leg := range legs {
@@ -199,6 +199,12 @@ func codeshare(t *testing.T, c Case, seen []flight.Legs) {
 	if !slices.ContainsFunc(s.Codeshares, func(r flight.CodeshareRef) bool { return r.Name == s.OperatedBy }) {
 		t.Errorf("the operator's own number is not among %+v", s.Codeshares)
 	}
+}
+
+// sameLeg reports whether both are one leg: by its id where it has one, and by
+// flight and route.
+func sameLeg(a, b *flight.Snapshot) bool {
+	return a.ProviderFlightID == b.ProviderFlightID && a.LegKey() == b.LegKey()
 }
 
 func only(t *testing.T, legs flight.Legs) *flight.Snapshot {
