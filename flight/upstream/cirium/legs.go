@@ -64,23 +64,23 @@ func (a *answer) legs(key flight.Key, flagBase string) (flight.Legs, error) {
 // leg returns the snapshot of the record with that id as a leg of key's flight;
 // none when the answer has no record.
 func (a *answer) leg(key flight.Key, id, flagBase string) (flight.Legs, error) {
-	b := newBook(&a.Appendix, flagBase)
-	for i := range a.Statuses {
-		rec := &a.Statuses[i]
-		if string(rec.ID) != id {
-			return nil, fmt.Errorf("asked for flightId %s, it has %q", id, rec.ID)
-		}
-		if _, err := rec.published(b); err != nil {
-			return nil, err
-		}
-		s, err := b.snapshot(rec, key)
-		if err != nil {
-			return nil, err
-		}
-		upstream.KeepKey(s, key, b.carrier(key.Carrier))
-		return flight.Legs{s}, nil
+	if len(a.Statuses) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	rec := &a.Statuses[0]
+	if string(rec.ID) != id {
+		return nil, fmt.Errorf("asked for flightId %s, it has %q", id, rec.ID)
+	}
+	b := newBook(&a.Appendix, flagBase)
+	if _, err := rec.published(b); err != nil {
+		return nil, err
+	}
+	s, err := b.snapshot(rec, key)
+	if err != nil {
+		return nil, err
+	}
+	upstream.KeepKey(s, key, b.carrier(key.Carrier))
+	return flight.Legs{s}, nil
 }
 
 // movedAtMost is how far a schedule change may move a flight that keeps its
