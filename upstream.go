@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,18 +69,18 @@ func (k *checkCommand) Run(s session) error {
 		return err
 	}
 	if failed == len(said) {
-		return fmt.Errorf("no provider knows %s", key)
+		return fmt.Errorf("no provider had anything to say of %s", key)
 	}
 	return nil
 }
 
 // source returns a provider by name, real or not.
 func (p *providers) source(name string, client *http.Client) (upstream.Source, error) {
-	v, real := vendorOf(name)
+	v, ok := vendorOf(name)
 	switch {
-	case real && !p.configured(name):
+	case ok && !p.configured(name):
 		return nil, usagef("--provider %s needs %s", name, v.needs)
-	case real:
+	case ok:
 		return p.open(name, "", client), nil
 	case name == simulated:
 		return simulator.New(simulator.Config{}), nil
@@ -106,7 +107,7 @@ func flightNamed(word, date string) (flight.Key, error) {
 func outcome(legs flight.Legs, err error) string {
 	if err != nil {
 		text := errorLine(err)
-		if e, ok := err.(*flight.Error); ok && e.Cause != nil {
+		if e, ok := errors.AsType[*flight.Error](err); ok && e.Cause != nil {
 			text += " (" + e.Cause.Error() + ")"
 		}
 		return text

@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// MaxRows bounds the flights of one answer: a number has a few legs in some
+// days, and a row for each of a dozen codeshares.
+const MaxRows = 500
+
 // Decode reads a JSON body whose first character must be open, '{' or '['.
 // A field of a wrong type counts as absent, and the first such is returned as
 // mistyped: what a snapshot cannot do without is checked where it is read.

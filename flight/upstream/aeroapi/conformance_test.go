@@ -58,5 +58,7 @@ func TestFailures(t *testing.T) {
 			upstreamtest.Unintelligible: upstreamtest.Says(200, `{"flightStatuses":[]}`, "no flights"),
 			upstreamtest.NoSense:        upstreamtest.Says(200, noSense, "flights[0]: scheduled_out"),
 		},
+		Row:  `{"ident":"BAW178","origin":{"code_iata":"JFK"},"destination":{"code_iata":"LHR"},"scheduled_out":"2026-11-21T23:00:00Z"}`,
+		Rows: [2]string{`{"flights":[`, `],"links":null}`},
 	})
 }

@@ -30,6 +30,9 @@ type leg struct {
 // the order of departure. A row that makes no sense spoils the answer: half a
 // flight would look like a change of it.
 func decode(rows []row, key flight.Key, now flight.Time, flagBase string) (flight.Legs, error) {
+	if len(rows) > upstream.MaxRows {
+		return nil, fmt.Errorf("the answer has over %d flights", upstream.MaxRows)
+	}
 	var day []*leg
 	for _, l := range group(rows) {
 		err := l.place(flagBase)
@@ -61,7 +64,7 @@ func decode(rows []row, key flight.Key, now flight.Time, flagBase string) (fligh
 // decodeLeg returns the snapshot of the leg with that id as one of key's flight;
 // none when the answer does not have it.
 func decodeLeg(rows []row, key flight.Key, id string, now flight.Time, flagBase string) (flight.Legs, error) {
-	for _, l := range group(rows) {
+	for _, l := range group(rows[:min(len(rows), upstream.MaxRows)]) {
 		if l.id() != id {
 			continue
 		}

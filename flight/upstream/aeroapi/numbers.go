@@ -25,6 +25,9 @@ func (d designator) asked(key flight.Key) bool {
 	return d.number == key.Number && (key.Carrier == d.carrier.IATA || key.Carrier == d.carrier.ICAO)
 }
 
+// maxCodeshares bounds the numbers of one leg: few have more than a dozen.
+const maxCodeshares = 100
+
 // identify finds where the leg goes, the operator's number of it and those of
 // codeshares.
 func (l *leg) identify(flagBase string) error {
@@ -36,7 +39,7 @@ func (l *leg) identify(flagBase string) error {
 	if l.own.carrier.IATA == "" || l.own.number == "" {
 		return errors.New("no ident")
 	}
-	for i := range max(len(l.Codeshares), len(l.CodesharesIATA)) {
+	for i := range min(max(len(l.Codeshares), len(l.CodesharesIATA)), maxCodeshares) {
 		d := codeshare(at(l.Codeshares, i), at(l.CodesharesIATA, i))
 		if d.number != "" && !d.same(l.own) && !slices.ContainsFunc(l.others, d.same) {
 			l.others = append(l.others, d)

@@ -55,5 +55,7 @@ func TestFailures(t *testing.T) {
 			upstreamtest.Unintelligible: upstreamtest.Says(200, `{"flights":[]}`, "no JSON array"),
 			upstreamtest.NoSense:        upstreamtest.Says(200, noSense, "[0]: departure.scheduledTime"),
 		},
+		Row:  `{"number":"BA 178","departure":{"airport":{"iata":"JFK"},"scheduledTime":{"utc":"2026-11-21 23:00Z"}},"arrival":{"airport":{"iata":"LHR"}}}`,
+		Rows: [2]string{`[`, `]`},
 	})
 }

@@ -58,6 +58,9 @@ type leg struct {
 // the order of departure. A row that makes no sense spoils the answer: half a
 // flight would look like a change of it.
 func decode(rows []row, key flight.Key, now flight.Time, flagBase string) (flight.Legs, error) {
+	if len(rows) > upstream.MaxRows {
+		return nil, fmt.Errorf("the answer has over %d flights", upstream.MaxRows)
+	}
 	var sales []*sale
 	for i := range rows {
 		s, err := rows[i].read(flagBase)

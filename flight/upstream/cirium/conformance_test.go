@@ -50,5 +50,7 @@ func TestFailures(t *testing.T) {
 			upstreamtest.Unintelligible: upstreamtest.Says(200, `{"flights":[]}`, "no flightStatuses"),
 			upstreamtest.NoSense:        upstreamtest.Says(200, noSense, "flightStatuses[0]: departureDate"),
 		},
+		Row:  `{"flightId":1,"carrierFsCode":"AA","flightNumber":"1113","departureAirportFsCode":"DFW","arrivalAirportFsCode":"LAX","status":"S","departureDate":{"dateUtc":"2015-04-29T12:00:00Z"}}`,
+		Rows: [2]string{`{"flightStatuses":[`, `]}`},
 	})
 }

@@ -26,6 +26,9 @@ type candidate struct {
 // that makes no sense spoils the answer: half a flight would look like a
 // change of it.
 func (a *answer) legs(key flight.Key, flagBase string) (flight.Legs, error) {
+	if len(a.Statuses) > upstream.MaxRows {
+		return nil, fmt.Errorf("the answer has over %d flights", upstream.MaxRows)
+	}
 	b := newBook(&a.Appendix, flagBase)
 	var day []candidate
 	for i := range a.Statuses {

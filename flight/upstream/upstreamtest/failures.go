@@ -60,6 +60,8 @@ type Provider struct {
 	Now     flight.Time
 	Secrets []string // credentials that New gives the source
 	Replies map[Failure]Reply
+	Row     string    // a short row of a flight, of which an answer may not have megabytes
+	Rows    [2]string // what stands before and after the rows
 }
 
 // Fail runs the table of failures for a provider that is asked over HTTP. Every
@@ -87,6 +89,10 @@ func Fail(t *testing.T, p Provider) {
 	})
 	t.Run("too long", func(t *testing.T) {
 		p.typed(t, p.ask(t, Serve(t, http.StatusOK, []byte(strings.Repeat(" ", 5<<20)))), flight.CodeUpstream, 0)
+	})
+	t.Run("too many flights", func(t *testing.T) {
+		body := p.Row + strings.Repeat(","+p.Row, (3<<20)/len(p.Row))
+		p.typed(t, p.ask(t, Serve(t, http.StatusOK, []byte(p.Rows[0]+body+p.Rows[1]))), flight.CodeUpstream, 0)
 	})
 	t.Run("the credentials in every text", func(t *testing.T) {
 		for failure, reply := range p.Replies {
