@@ -15,7 +15,6 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/flightwire/flightwire/access"
-	"github.com/flightwire/flightwire/flight/upstream/cirium"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/webhook"
 	"github.com/flightwire/flightwire/graph"
@@ -38,11 +37,11 @@ type Config struct {
 	SecretKeys []string // 32 bytes in base64 each; none: dev keeps one in DataDir
 	MigrateOff bool     // serve: wait for `migrate up` in place of migrating
 
-	Upstream   string        // "simulator", "replay" or "cirium"; "": simulator
-	Speed      float64       // of a simulated or replayed world; 0: as it runs already, else 1
-	Start      time.Time     // world time at which such a world begins; zero: the upstream's default
-	ReplayFile string        // the day to replay; "": the shipped one
-	Cirium     cirium.Config // without FlagBase, which is BaseURL
+	Upstream   string    // "simulator", "replay", "cirium", "aeroapi" or "aerodatabox"; "": simulator
+	Speed      float64   // of a simulated or replayed world; 0: as it runs already, else 1
+	Start      time.Time // world time at which such a world begins; zero: the upstream's default
+	ReplayFile string    // the day to replay; "": the shipped one
+	Providers  providers // of the real upstreams
 
 	Calls jobs.CallLimits // of the upstream; zero: none
 
@@ -104,11 +103,10 @@ const (
 	roleWorker = "worker"
 )
 
-// The upstreams that there are.
+// The upstreams that make their flights up, or play them again.
 const (
 	simulated = "simulator"
 	replayed  = "replay"
-	byCirium  = "cirium"
 )
 
 // storage are the settings of every command that reads or writes.
@@ -154,15 +152,12 @@ type serving struct {
 	Addr    string `default:"127.0.0.1:8080" env:"FLIGHTWIRE_ADDR" help:"Listen address."`
 	BaseURL string `env:"FLIGHTWIRE_BASE_URL" placeholder:"URL" help:"Public base for URLs in answers; unset: http://<addr>."`
 
-	Upstream   string   `default:"simulator" env:"FLIGHTWIRE_UPSTREAM" placeholder:"NAME" help:"Where flights come from: simulator, replay or cirium."`
+	Upstream   string   `default:"simulator" env:"FLIGHTWIRE_UPSTREAM" placeholder:"NAME" help:"Where flights come from: simulator, replay, cirium, aeroapi or aerodatabox."`
 	Speed      *float64 `env:"FLIGHTWIRE_SPEED" placeholder:"N" help:"World seconds in a second, for simulator and replay; kept in the database from the first start on."`
 	Start      string   `env:"FLIGHTWIRE_START" placeholder:"TIME" help:"World time at which a simulated or replayed world begins, in RFC 3339. Unset: now, or two hours before the replayed day's first departure."`
 	ReplayFile string   `env:"FLIGHTWIRE_REPLAY_FILE" placeholder:"PATH" help:"CSV of the day to replay; unset: the shipped one."`
 
-	CiriumBaseURL string `env:"CIRIUM_BASE_URL" placeholder:"URL" help:"Cirium FlightStats Flex; unset: the public base."`
-	CiriumAppID   string `env:"CIRIUM_APP_ID" placeholder:"ID" help:"Cirium application id."`
-	CiriumAppKey  string `env:"CIRIUM_APP_KEY" placeholder:"KEY" help:"Cirium application key."`
-
+	providers
 	callLimits
 
 	PollEvery *time.Duration `env:"FLIGHTWIRE_POLL_EVERY" placeholder:"DURATION" help:"A fixed poll interval in place of the adaptive one: whole seconds, at least 1s."`
@@ -191,8 +186,8 @@ func (s *serving) config() (Config, error) {
 	c := Config{
 		Addr: s.Addr, BaseURL: strings.TrimRight(s.BaseURL, "/"),
 		Upstream: strings.TrimSpace(s.Upstream), ReplayFile: s.ReplayFile,
-		Cirium:   cirium.Config{BaseURL: s.CiriumBaseURL, AppID: s.CiriumAppID, AppKey: s.CiriumAppKey},
-		CacheTTL: s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
+		Providers: s.providers,
+		CacheTTL:  s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
 		AllowPrivateWebhooks: s.AllowPrivateWebhooks, LegacyPrefix: s.LegacyPrefix,
 	}
 	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkCalls, s.checkGrace} {
@@ -223,7 +218,7 @@ func (s *serving) checkAddresses(*Config) error {
 	if err := checkBase("FLIGHTWIRE_BASE_URL", s.BaseURL); err != nil {
 		return err
 	}
-	return checkBase("CIRIUM_BASE_URL", s.CiriumBaseURL)
+	return s.providers.check()
 }
 
 func checkBase(name, raw string) error {
@@ -276,11 +271,12 @@ func (s *serving) checkGrace(c *Config) error {
 }
 
 func (s *serving) checkUpstream(c *Config) error {
-	built := []string{simulated, replayed, byCirium}
+	built := []string{simulated, replayed}
+	for _, p := range vendors {
+		built = append(built, p.name)
+	}
 	switch {
 	case slices.Contains(built, c.Upstream):
-	case slices.Contains([]string{"aeroapi", "aerodatabox"}, c.Upstream):
-		return usagef("FLIGHTWIRE_UPSTREAM: %s is not built yet: have %s", c.Upstream, strings.Join(built, ", "))
 	case strings.Contains(c.Upstream, ","):
 		return usagef("FLIGHTWIRE_UPSTREAM: fail-over over a list is not built yet: have one of %s", strings.Join(built, ", "))
 	default:
@@ -298,12 +294,12 @@ func (s *serving) checkUpstream(c *Config) error {
 			return usagef("FLIGHTWIRE_START: %q is not a time of the form 2013-07-10T09:00:00Z", s.Start)
 		}
 	}
-	if c.Upstream == byCirium {
+	if p, ok := vendorOf(c.Upstream); ok {
 		switch {
 		case c.Speed != 0 && c.Speed != 1 || s.Start != "":
-			return usagef("FLIGHTWIRE_SPEED and FLIGHTWIRE_START are for simulator and replay: cirium's flights are real")
-		case s.CiriumAppID == "" || s.CiriumAppKey == "":
-			return usagef("FLIGHTWIRE_UPSTREAM=cirium needs CIRIUM_APP_ID and CIRIUM_APP_KEY")
+			return usagef("FLIGHTWIRE_SPEED and FLIGHTWIRE_START are for simulator and replay: the flights of %s are real", p.name)
+		case !s.configured(p.name):
+			return usagef("FLIGHTWIRE_UPSTREAM=%s needs %s", p.name, p.needs)
 		}
 	}
 	if s.ReplayFile == "" {

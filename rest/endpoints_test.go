@@ -37,10 +37,10 @@ var endpoints = []struct {
 	}},
 	{"GET /v1/flags/{file}", "/v1/flags/is.svg?shape=1x1", "", 200, []badCall{
 		{"shape", "/v1/flags/is.svg?shape=3x4", 400, "invalid_request"},
-		{"shape of an unknown one", "/v1/flags/zz.svg?shape=3x4", 400, "invalid_request"},
+		{"shape of an unknown one", "/v1/flags/qq.svg?shape=3x4", 400, "invalid_request"},
 		{"repeated", "/v1/flags/is.svg?shape=4x3&shape=1x1", 400, "invalid_request"},
 		{"malformed", "/v1/flags/is.svg?shape=%zz", 400, "invalid_request"},
-		{"unknown", "/v1/flags/zz.svg", 404, "flag_not_found"},
+		{"unknown", "/v1/flags/qq.svg", 404, "flag_not_found"},
 		{"no name", "/v1/flags/.svg", 404, "flag_not_found"},
 		{"no SVG", "/v1/flags/is.png", 404, "flag_not_found"},
 		{"bare", "/v1/flags/is", 404, "flag_not_found"},

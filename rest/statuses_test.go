@@ -62,7 +62,7 @@ var statuses = map[string][]statusCall{
 	"GET /v1/countries/{code}": {callOf("200", "/v1/countries/is"), callOf("400 invalid_request", "/v1/countries/is?lang=en_US"), callOf("404 country_not_found", "/v1/countries/zz")},
 	"GET /v1/flags/{file}": {
 		callOf("200", "/v1/flags/is.svg?shape=1x1"), {want: "304", path: "/v1/flags/is.svg", header: http.Header{"If-None-Match": {"*"}}},
-		callOf("400 invalid_request", "/v1/flags/is.svg?shape=2x1"), callOf("404 flag_not_found", "/v1/flags/zz.svg"),
+		callOf("400 invalid_request", "/v1/flags/is.svg?shape=2x1"), callOf("404 flag_not_found", "/v1/flags/qq.svg"),
 	},
 	"GET /v1/flights/search": {
 		searchOf("200", oneLeg, ""), callOf("400 invalid_request", "/v1/flights/search"), searchOf("404 flight_not_found", unfindable, ""),
