@@ -5,7 +5,7 @@ TIMEOUT ?= 20m
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-watch replay-day
+.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-watch replay-day storm
 .NOTPARALLEL:
 
 help: ## this list
@@ -19,7 +19,7 @@ build: ## bin/flightwire
 	@assets/make --if-possible
 	go build -trimpath -o bin/flightwire .
 
-assets: ## real flags and all languages' country names, from npm; run, build and test try it too
+assets: ## real flags, all languages' country names and the editor of the explorer, from npm; run, build and test try it too
 	@assets/make
 
 generate: ## write the generated files anew
@@ -50,7 +50,7 @@ test: ## all tests with the race detector, on both modes; starts the servers and
 test-quick: ## the half of the tests that needs no servers
 	@env -u TEST_DATABASE_URL -u TEST_REDIS_URL -u TEST_CLIENTS -u DATABASE_URL -u REDIS_URL \
 		go test -shuffle=on -timeout $(TIMEOUT) $(ARGS) $(PKGS); rc=$$?; \
-		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL, Redis and the generated client)"; exit $$rc
+		echo "tested on: SQLite + in-process Redis only ('make test' adds PostgreSQL, Redis and other clients)"; exit $$rc
 
 fuzz: ## every fuzz target for FUZZTIME, one after the other
 	@test/fuzz $(FUZZTIME) $(PKGS)
@@ -66,3 +66,6 @@ bench-watch: ## how two real days are watched, in virtual time: calls against de
 
 replay-day: ## a whole real day through the running service, on both modes; prints its figures
 	@FLIGHTWIRE_REPLAY_DAY=full test/with-servers go test -run '^TestRealDay$$' -count=1 -v -timeout 60m $(ARGS) .
+
+storm: ## 500 flights through ten minutes of storms, workers killed all the while, on both modes; prints its figures
+	@FLIGHTWIRE_STORM=full test/with-servers go test -run '^TestStorm$$' -count=1 -v -timeout 60m $(ARGS) .

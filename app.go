@@ -14,6 +14,7 @@ import (
 
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db"
+	"github.com/flightwire/flightwire/explorer"
 	"github.com/flightwire/flightwire/flight/webhook"
 	"github.com/flightwire/flightwire/graph"
 	"github.com/flightwire/flightwire/jobs"
@@ -96,7 +97,11 @@ func run(ctx context.Context, c Config) (err error) {
 			LegacyPrefix: c.LegacyPrefix, CacheTTL: c.CacheTTL, Process: processID(), BaseURL: base, Plans: c.Plans, Live: guard, Keys: keys,
 		})
 		open.add(background(resolver.Run))
-		routes.Handle("/graphql", c.CORS.Wrap(graph.NewHandler(resolver, graph.HandlerConfig{Auth: guard, Context: server.streams.ctx})))
+		page := explorer.New(graph.SDL())
+		routes.Handle(explorer.Root, page)
+		routes.Handle("/graphql", c.CORS.Wrap(graph.NewHandler(resolver, graph.HandlerConfig{
+			Auth: guard, Context: server.streams.ctx, Explorer: page, Documents: c.Documents,
+		})))
 		routes.Handle("/", c.CORS.Wrap(rest.New(rest.Config{Resolver: resolver, Guard: guard, BaseURL: base, LegacyPrefix: c.LegacyPrefix})))
 		if !c.Serve {
 			demo, err := openDemo(ctx, c, database, client, guard)
@@ -117,7 +122,7 @@ func run(ctx context.Context, c Config) (err error) {
 		open.add(func() error { sender.Close(); return nil })
 		worker := jobs.NewWorker(jobs.WorkerConfig{
 			DB: database, Redis: client, Client: tasks, Intake: intake, Sender: sender,
-			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, HistoryDays: c.HistoryDays, Step: c.step,
+			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, EventDays: c.EventDays, HistoryDays: c.HistoryDays, Step: c.step,
 		})
 		if err := worker.Start(); err != nil {
 			return err

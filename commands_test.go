@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,6 +57,16 @@ func TestBadInput(t *testing.T) {
 		{"secrets alone", "secrets", "", "reencrypt"},
 		{"secrets reencrypt without a key", "secrets reencrypt", "DATABASE_URL=postgres://u:hush@h/d", "FLIGHTWIRE_SECRET_KEY"},
 		{"secrets reencrypt with a bad key", "secrets reencrypt", "FLIGHTWIRE_SECRET_KEY=hush", "FLIGHTWIRE_SECRET_KEY"},
+		{"upstream alone", "upstream", "", "check"},
+		{"upstream check of nothing", "upstream check X 2026-11-21", "AEROAPI_KEY=a", "carrier"},
+		{"upstream check without a date", "upstream check AA100 tomorrow", "AEROAPI_KEY=a", "date"},
+		{"upstream check with nobody", "upstream check AA100 2026-11-21", "CIRIUM_APP_ID=a", "AEROAPI_KEY"},
+		{"upstream check of one without a key", "upstream check AA100 2026-11-21 --provider aeroapi", "", "AEROAPI_KEY"},
+		{"upstream check of one that is not there", "upstream check AA100 2026-11-21 --provider crystal", "", "crystal"},
+		{"upstream record without a provider", "upstream record AA 100 2026-11-21 --out x", "", "--provider"},
+		{"upstream record of the simulator", "upstream record AA 100 2026-11-21 --provider simulator --out x", "", "simulator"},
+		{"upstream record with a number that is none", "upstream record AA 1x0 2026-11-21 --provider aeroapi --out x", "AEROAPI_KEY=a", "flightNumber"},
+		{"upstream record into nowhere", "upstream record AA 100 2026-11-21 --provider aeroapi --out /none/x", "AEROAPI_KEY=a", "--out"},
 		{"address without a port", "dev", "FLIGHTWIRE_ADDR=localhost", "FLIGHTWIRE_ADDR"},
 		{"address with a great port", "dev --addr :70000", "", "FLIGHTWIRE_ADDR"},
 		{"base without a scheme", "dev", "FLIGHTWIRE_BASE_URL=example.com", "FLIGHTWIRE_BASE_URL"},
@@ -66,8 +77,13 @@ func TestBadInput(t *testing.T) {
 		{"Redis URL that is none", "dev", "REDIS_URL=redis://u:hush@h:port/%", "REDIS_URL"},
 		{"second Redis URL", "dev", "REDIS_URL=redis://h,hush@h", "address 2"},
 		{"Redis Cluster with a database", "dev", "REDIS_URL=redis://h/3,redis://i", "database 0"},
-		{"upstream of a later issue", "dev", "FLIGHTWIRE_UPSTREAM=aeroapi", "not built yet: have simulator, replay, cirium"},
-		{"another upstream of a later issue", "dev --upstream aerodatabox", "", "not built yet"},
+		{"aeroapi without a key", "dev", "FLIGHTWIRE_UPSTREAM=aeroapi", "FLIGHTWIRE_UPSTREAM=aeroapi needs AEROAPI_KEY"},
+		{"aeroapi at speed", "dev --speed 2", "FLIGHTWIRE_UPSTREAM=aeroapi AEROAPI_KEY=a", "FLIGHTWIRE_SPEED"},
+		{"aerodatabox without a key", "dev --upstream aerodatabox", "", "AERODATABOX_KEY"},
+		{"AeroAPI's base", "dev", "AEROAPI_BASE_URL=http://u:hush@h", "AEROAPI_BASE_URL"},
+		{"AeroDataBox's base", "dev --aerodatabox-base-url h", "", "AERODATABOX_BASE_URL"},
+		{"a key that cannot be sent", "dev", "AEROAPI_KEY=hush\u00e9", "AEROAPI_KEY"},
+		{"a limit of AeroDataBox", "dev", "AERODATABOX_CALLS_PER_MONTH=0", "AERODATABOX_CALLS_PER_MONTH"},
 		{"fail-over", "dev", "FLIGHTWIRE_UPSTREAM=cirium,simulator", "not built yet"},
 		{"no such upstream", "dev", "FLIGHTWIRE_UPSTREAM=crystal", "crystal"},
 		{"cirium without credentials", "dev", "FLIGHTWIRE_UPSTREAM=cirium", "CIRIUM_APP_ID"},
@@ -93,12 +109,16 @@ func TestBadInput(t *testing.T) {
 		{"freshness below zero", "dev", "FLIGHTWIRE_CACHE_TTL=-1s", "FLIGHTWIRE_CACHE_TTL"},
 		{"retries at once", "dev", "FLIGHTWIRE_RETRY_BASE=0s", "FLIGHTWIRE_RETRY_BASE"},
 		{"no time to answer", "dev", "FLIGHTWIRE_DELIVERY_TIMEOUT=0s", "FLIGHTWIRE_DELIVERY_TIMEOUT"},
+		{"no events", "dev", "FLIGHTWIRE_EVENT_DAYS=0", "FLIGHTWIRE_EVENT_DAYS"},
+		{"events for ever", "serve", "FLIGHTWIRE_EVENT_DAYS=3651", "FLIGHTWIRE_EVENT_DAYS"},
 		{"no history", "dev", "FLIGHTWIRE_HISTORY_DAYS=0", "FLIGHTWIRE_HISTORY_DAYS"},
 		{"history for ever", "serve", "FLIGHTWIRE_HISTORY_DAYS=3651", "FLIGHTWIRE_HISTORY_DAYS"},
 		{"private webhooks perhaps", "dev", "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS=perhaps", "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS"},
 		{"legacy prefix", "dev", "FLIGHTWIRE_LEGACY_PREFIX=a:b", "FLIGHTWIRE_LEGACY_PREFIX"},
 		{"origin with a path", "dev", "FLIGHTWIRE_CORS_ORIGINS=https://a.example/", "FLIGHTWIRE_CORS_ORIGINS"},
 		{"all origins and one", "dev --cors-origins *,https://a.example", "", "FLIGHTWIRE_CORS_ORIGINS"},
+		{"persisted queries that are not there", "dev", "FLIGHTWIRE_PERSISTED_QUERIES=/none.json", "none.json"},
+		{"persisted queries that are none", "dev", "FLIGHTWIRE_PERSISTED_QUERIES=graph/testdata/schema.golden.graphqls", "JSON object of documents"},
 		{"log level", "dev --log-level loud", "", "FLIGHTWIRE_LOG_LEVEL"},
 		{"short secret key", "dev", "FLIGHTWIRE_SECRET_KEY=aHVzaA==", "FLIGHTWIRE_SECRET_KEY"},
 		{"second secret key", "dev", "FLIGHTWIRE_SECRET_KEY=" + secret + ",hush", "key 2"},
@@ -129,11 +149,17 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// isSetting reports whether a variable of the environment is one of ours.
+func isSetting(name string) bool {
+	return name == "DATABASE_URL" || name == "REDIS_URL" || slices.ContainsFunc(
+		[]string{"FLIGHTWIRE_", "CIRIUM_", "AEROAPI_", "AERODATABOX_"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
 // clearSettings takes the settings of whoever runs the tests away.
 func clearSettings(t *testing.T) {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, "FLIGHTWIRE_") || strings.HasPrefix(name, "CIRIUM_") || name == "DATABASE_URL" || name == "REDIS_URL" {
+		if isSetting(name) {
 			t.Setenv(name, "") // which counts as not set
 		}
 	}
@@ -145,7 +171,7 @@ func TestHelp(t *testing.T) {
 	clearSettings(t)
 	for _, c := range []string{"", "dev", "serve", "migrate", "migrate up", "migrate status", "keys", "keys create", "keys list", "keys rotate", "keys revoke",
 		"accounts", "accounts create", "accounts list", "accounts token", "accounts plan", "accounts disable", "accounts enable",
-		"usage", "audit", "secrets", "secrets reencrypt", "version"} {
+		"usage", "audit", "secrets", "secrets reencrypt", "upstream", "upstream check", "upstream record", "version"} {
 		var out, errs bytes.Buffer
 		if code := realMain(append(strings.Fields(c), "--help"), &out, &errs, nil); code != 0 || !strings.Contains(out.String(), "Usage: flightwire "+c) || errs.Len() > 0 {
 			t.Errorf("%q --help: exit %d\n%s%s", c, code, out.String(), errs.String())
@@ -160,9 +186,11 @@ func TestHelp(t *testing.T) {
 	for _, name := range []string{
 		"FLIGHTWIRE_ADDR", "FLIGHTWIRE_BASE_URL", "FLIGHTWIRE_DATA_DIR", "DATABASE_URL", "REDIS_URL", "FLIGHTWIRE_UPSTREAM",
 		"CIRIUM_CALLS_PER_MINUTE", "CIRIUM_CALLS_BURST", "CIRIUM_CALLS_PER_MONTH", "FLIGHTWIRE_SIMULATOR_CALLS_PER_MINUTE", "FLIGHTWIRE_REPLAY_CALLS_PER_MINUTE",
-		"CIRIUM_BASE_URL", "CIRIUM_APP_ID", "CIRIUM_APP_KEY", "FLIGHTWIRE_POLL_EVERY", "FLIGHTWIRE_HISTORY_DAYS", "FLIGHTWIRE_CACHE_TTL", "FLIGHTWIRE_RETRY_BASE",
+		"CIRIUM_BASE_URL", "CIRIUM_APP_ID", "CIRIUM_APP_KEY", "AEROAPI_BASE_URL", "AEROAPI_KEY", "AERODATABOX_BASE_URL", "AERODATABOX_KEY",
+		"AEROAPI_CALLS_PER_MINUTE", "AERODATABOX_CALLS_PER_MINUTE", "FLIGHTWIRE_POLL_EVERY", "FLIGHTWIRE_EVENT_DAYS", "FLIGHTWIRE_HISTORY_DAYS", "FLIGHTWIRE_CACHE_TTL", "FLIGHTWIRE_RETRY_BASE",
 		"FLIGHTWIRE_DELIVERY_TIMEOUT", "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS", "FLIGHTWIRE_LEGACY_PREFIX", "FLIGHTWIRE_SECRET_KEY", "FLIGHTWIRE_MIGRATE",
 		"FLIGHTWIRE_SPEED", "FLIGHTWIRE_START", "FLIGHTWIRE_REPLAY_FILE", "FLIGHTWIRE_ROLE", "FLIGHTWIRE_LOG_LEVEL", "FLIGHTWIRE_CORS_ORIGINS",
+		"FLIGHTWIRE_PERSISTED_QUERIES",
 	} {
 		if !strings.Contains(out.String(), "$"+name) {
 			t.Errorf("serve --help does not name %s", name)

@@ -15,9 +15,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/flightwire/flightwire/access"
-	"github.com/flightwire/flightwire/flight/upstream/cirium"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/webhook"
+	"github.com/flightwire/flightwire/graph"
 	"github.com/flightwire/flightwire/jobs"
 )
 
@@ -37,11 +37,11 @@ type Config struct {
 	SecretKeys []string // 32 bytes in base64 each; none: dev keeps one in DataDir
 	MigrateOff bool     // serve: wait for `migrate up` in place of migrating
 
-	Upstream   string        // "simulator", "replay" or "cirium"; "": simulator
-	Speed      float64       // of a simulated or replayed world; 0: as it runs already, else 1
-	Start      time.Time     // world time at which such a world begins; zero: the upstream's default
-	ReplayFile string        // the day to replay; "": the shipped one
-	Cirium     cirium.Config // without FlagBase, which is BaseURL
+	Upstream   string    // "simulator", "replay", "cirium", "aeroapi" or "aerodatabox"; "": simulator
+	Speed      float64   // of a simulated or replayed world; 0: as it runs already, else 1
+	Start      time.Time // world time at which such a world begins; zero: the upstream's default
+	ReplayFile string    // the day to replay; "": the shipped one
+	Providers  providers // of the real upstreams
 
 	Calls jobs.CallLimits // of the upstream; zero: none
 
@@ -49,6 +49,7 @@ type Config struct {
 	Hold      time.Duration  // world time for which a value that vanished still counts; 0: none does
 	CacheTTL  *time.Duration // a fixed freshness of look-ups; nil: adaptive
 
+	EventDays   int // days for which events and attempts are kept; 0: 30
 	HistoryDays int // days after a flight for which its history is kept; 0: 30
 
 	RetryBase            time.Duration // first webhook retry delay; 0: 4 s
@@ -57,6 +58,8 @@ type Config struct {
 	LegacyPrefix         string        // of the second set of event headers; "": none
 
 	CORS access.CORS // origins whose pages may call; zero: none
+
+	Documents *graph.Documents // of GraphQL, the only ones that are executed; nil: all are
 
 	Plans      access.Plans   // nil: the built-in ones
 	QuotaGrace *time.Duration // how long keys have a small allowance while Redis does not answer; nil: 5 min
@@ -100,11 +103,10 @@ const (
 	roleWorker = "worker"
 )
 
-// The upstreams that there are.
+// The upstreams that make their flights up, or play them again.
 const (
 	simulated = "simulator"
 	replayed  = "replay"
-	byCirium  = "cirium"
 )
 
 // storage are the settings of every command that reads or writes.
@@ -150,21 +152,19 @@ type serving struct {
 	Addr    string `default:"127.0.0.1:8080" env:"FLIGHTWIRE_ADDR" help:"Listen address."`
 	BaseURL string `env:"FLIGHTWIRE_BASE_URL" placeholder:"URL" help:"Public base for URLs in answers; unset: http://<addr>."`
 
-	Upstream   string   `default:"simulator" env:"FLIGHTWIRE_UPSTREAM" placeholder:"NAME" help:"Where flights come from: simulator, replay or cirium."`
+	Upstream   string   `default:"simulator" env:"FLIGHTWIRE_UPSTREAM" placeholder:"NAME" help:"Where flights come from: simulator, replay, cirium, aeroapi or aerodatabox."`
 	Speed      *float64 `env:"FLIGHTWIRE_SPEED" placeholder:"N" help:"World seconds in a second, for simulator and replay; kept in the database from the first start on."`
 	Start      string   `env:"FLIGHTWIRE_START" placeholder:"TIME" help:"World time at which a simulated or replayed world begins, in RFC 3339. Unset: now, or two hours before the replayed day's first departure."`
 	ReplayFile string   `env:"FLIGHTWIRE_REPLAY_FILE" placeholder:"PATH" help:"CSV of the day to replay; unset: the shipped one."`
 
-	CiriumBaseURL string `env:"CIRIUM_BASE_URL" placeholder:"URL" help:"Cirium FlightStats Flex; unset: the public base."`
-	CiriumAppID   string `env:"CIRIUM_APP_ID" placeholder:"ID" help:"Cirium application id."`
-	CiriumAppKey  string `env:"CIRIUM_APP_KEY" placeholder:"KEY" help:"Cirium application key."`
-
+	providers
 	callLimits
 
 	PollEvery *time.Duration `env:"FLIGHTWIRE_POLL_EVERY" placeholder:"DURATION" help:"A fixed poll interval in place of the adaptive one: whole seconds, at least 1s."`
 	Hold      time.Duration  `name:"hold-vanished" default:"30m" env:"FLIGHTWIRE_HOLD_VANISHED" help:"How long an estimate, gate, terminal or belt that the upstream stops saying still counts; 0s: not at all."`
 	CacheTTL  *time.Duration `env:"FLIGHTWIRE_CACHE_TTL" placeholder:"DURATION" help:"A fixed freshness of look-ups in place of the adaptive one; 0s turns the cache off."`
 
+	EventDays   int `default:"30" env:"FLIGHTWIRE_EVENT_DAYS" placeholder:"DAYS" help:"How many days events and attempts are kept, 1 to 3650."`
 	HistoryDays int `default:"30" env:"FLIGHTWIRE_HISTORY_DAYS" placeholder:"DAYS" help:"How many days after a flight its history is kept, 1 to 3650."`
 
 	RetryBase            time.Duration `default:"4s" env:"FLIGHTWIRE_RETRY_BASE" help:"First webhook retry delay; each further one is twice as long."`
@@ -173,6 +173,8 @@ type serving struct {
 	LegacyPrefix         string        `default:"legacy" env:"FLIGHTWIRE_LEGACY_PREFIX" help:"Event headers are also sent as x-<prefix>-…; empty: they are not."`
 
 	CORSOrigins string `name:"cors-origins" env:"FLIGHTWIRE_CORS_ORIGINS" placeholder:"LIST" help:"Origins whose pages may call /v1 and /graphql from a browser: a comma list such as https://app.example.com, or * for all; unset: none."`
+
+	PersistedQueries string `env:"FLIGHTWIRE_PERSISTED_QUERIES" placeholder:"PATH" help:"JSON file of GraphQL documents by id: only these are executed; unset: all are."`
 
 	QuotaGrace time.Duration `default:"5m" env:"FLIGHTWIRE_QUOTA_GRACE" help:"While Redis does not answer: how long each key has a small allowance of requests; 0s: none."`
 
@@ -184,8 +186,8 @@ func (s *serving) config() (Config, error) {
 	c := Config{
 		Addr: s.Addr, BaseURL: strings.TrimRight(s.BaseURL, "/"),
 		Upstream: strings.TrimSpace(s.Upstream), ReplayFile: s.ReplayFile,
-		Cirium:   cirium.Config{BaseURL: s.CiriumBaseURL, AppID: s.CiriumAppID, AppKey: s.CiriumAppKey},
-		CacheTTL: s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
+		Providers: s.providers,
+		CacheTTL:  s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
 		AllowPrivateWebhooks: s.AllowPrivateWebhooks, LegacyPrefix: s.LegacyPrefix,
 	}
 	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkCalls, s.checkGrace} {
@@ -200,6 +202,11 @@ func (s *serving) config() (Config, error) {
 	if c.CORS, err = access.ParseCORS(s.CORSOrigins); err != nil {
 		return c, usagef("FLIGHTWIRE_CORS_ORIGINS: %w", err)
 	}
+	if s.PersistedQueries != "" {
+		if c.Documents, err = graph.LoadDocuments(s.PersistedQueries); err != nil {
+			return c, usagef("FLIGHTWIRE_PERSISTED_QUERIES: %w", err)
+		}
+	}
 	return c, nil
 }
 
@@ -211,7 +218,7 @@ func (s *serving) checkAddresses(*Config) error {
 	if err := checkBase("FLIGHTWIRE_BASE_URL", s.BaseURL); err != nil {
 		return err
 	}
-	return checkBase("CIRIUM_BASE_URL", s.CiriumBaseURL)
+	return s.providers.check()
 }
 
 func checkBase(name, raw string) error {
@@ -239,10 +246,12 @@ func (s *serving) checkTimes(c *Config) error {
 		return usagef("FLIGHTWIRE_HOLD_VANISHED: %v is not between 0s and 24h", s.Hold)
 	}
 	c.Hold = s.Hold
-	if s.HistoryDays < 1 || s.HistoryDays > 3650 {
-		return usagef("FLIGHTWIRE_HISTORY_DAYS: %d is not between 1 and 3650", s.HistoryDays)
+	for name, days := range map[string]int{"FLIGHTWIRE_EVENT_DAYS": s.EventDays, "FLIGHTWIRE_HISTORY_DAYS": s.HistoryDays} {
+		if days < 1 || days > 3650 {
+			return usagef("%s: %d is not between 1 and 3650", name, days)
+		}
 	}
-	c.HistoryDays = s.HistoryDays
+	c.EventDays, c.HistoryDays = s.EventDays, s.HistoryDays
 	for name, d := range map[string]time.Duration{
 		"FLIGHTWIRE_RETRY_BASE": s.RetryBase, "FLIGHTWIRE_DELIVERY_TIMEOUT": s.DeliveryTimeout,
 	} {
@@ -262,11 +271,12 @@ func (s *serving) checkGrace(c *Config) error {
 }
 
 func (s *serving) checkUpstream(c *Config) error {
-	built := []string{simulated, replayed, byCirium}
+	built := []string{simulated, replayed}
+	for _, p := range vendors {
+		built = append(built, p.name)
+	}
 	switch {
 	case slices.Contains(built, c.Upstream):
-	case slices.Contains([]string{"aeroapi", "aerodatabox"}, c.Upstream):
-		return usagef("FLIGHTWIRE_UPSTREAM: %s is not built yet: have %s", c.Upstream, strings.Join(built, ", "))
 	case strings.Contains(c.Upstream, ","):
 		return usagef("FLIGHTWIRE_UPSTREAM: fail-over over a list is not built yet: have one of %s", strings.Join(built, ", "))
 	default:
@@ -284,12 +294,12 @@ func (s *serving) checkUpstream(c *Config) error {
 			return usagef("FLIGHTWIRE_START: %q is not a time of the form 2013-07-10T09:00:00Z", s.Start)
 		}
 	}
-	if c.Upstream == byCirium {
+	if p, ok := vendorOf(c.Upstream); ok {
 		switch {
 		case c.Speed != 0 && c.Speed != 1 || s.Start != "":
-			return usagef("FLIGHTWIRE_SPEED and FLIGHTWIRE_START are for simulator and replay: cirium's flights are real")
-		case s.CiriumAppID == "" || s.CiriumAppKey == "":
-			return usagef("FLIGHTWIRE_UPSTREAM=cirium needs CIRIUM_APP_ID and CIRIUM_APP_KEY")
+			return usagef("FLIGHTWIRE_SPEED and FLIGHTWIRE_START are for simulator and replay: the flights of %s are real", p.name)
+		case !s.configured(p.name):
+			return usagef("FLIGHTWIRE_UPSTREAM=%s needs %s", p.name, p.needs)
 		}
 	}
 	if s.ReplayFile == "" {

@@ -79,7 +79,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	clearSettings(t) // restores in the end what is taken away here
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, "FLIGHTWIRE_") || strings.HasPrefix(name, "CIRIUM_") || name == "DATABASE_URL" || name == "REDIS_URL" {
+		if isSetting(name) {
 			if err := os.Unsetenv(name); err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func greet(w io.Writer, g greeting) {
 	_, _ = fmt.Fprintf(w, `flightwire dev: %s, flights by %s
 
   REST        %[3]s/v1   (described at /v1/docs and /v1/openapi.json)
-  GraphQL     %[3]s/graphql   (also ws, for live subscriptions)
+  GraphQL     %[3]s/graphql   (a page for browsers; ws, for live subscriptions)
   Inbox       %[3]s/dev/inbox   (shows the webhooks that arrive there; .json for programs)
   Operation   %[3]s/healthz  /readyz  /metrics
   Key         %[4]s   (plan unlimited; kept in %[5]s)
@@ -60,8 +60,8 @@ Try it: copy all of this into another terminal, then look at the inbox.
 // describe names the world, and how it moves.
 func (g greeting) describe() string {
 	text := "the " + g.source.Name()
-	if g.Upstream == byCirium {
-		text = "Cirium"
+	if p, ok := vendorOf(g.Upstream); ok {
+		text = p.title
 	}
 	if g.clock.Speed != 0 && g.clock.Speed != 1 {
 		text += fmt.Sprintf(" at speed %g", g.clock.Speed)

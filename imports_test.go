@@ -21,7 +21,8 @@ var mayImport = map[string][]string{
 	"jobs":              {"flight", "flight/upstream", "flight/webhook", "db"},
 	"graph":             {"flight", "flight/*", "db", "access", "jobs"},
 	"rest":              {"graph", "flight", "flight/places", "access"},
-	"":                  {"flight", "flight/*", "db", "access", "jobs", "graph", "rest"},
+	"explorer":          {},
+	"":                  {"flight", "flight/*", "db", "access", "jobs", "graph", "rest", "explorer"},
 
 	"db/dbtest":     {"db"}, // helps tests
 	"rest/resttest": {},

@@ -12,9 +12,11 @@ type callSettings struct {
 // callLimits are the settings of each upstream, with what their names begin
 // with in the environment.
 type callLimits struct {
-	Cirium    callSettings `embed:"" prefix:"cirium-" envprefix:"CIRIUM_"`
-	Simulator callSettings `embed:"" prefix:"simulator-" envprefix:"FLIGHTWIRE_SIMULATOR_"`
-	Replay    callSettings `embed:"" prefix:"replay-" envprefix:"FLIGHTWIRE_REPLAY_"`
+	Cirium      callSettings `embed:"" prefix:"cirium-" envprefix:"CIRIUM_"`
+	AeroAPI     callSettings `embed:"" prefix:"aeroapi-" envprefix:"AEROAPI_"`
+	AeroDataBox callSettings `embed:"" prefix:"aerodatabox-" envprefix:"AERODATABOX_"`
+	Simulator   callSettings `embed:"" prefix:"simulator-" envprefix:"FLIGHTWIRE_SIMULATOR_"`
+	Replay      callSettings `embed:"" prefix:"replay-" envprefix:"FLIGHTWIRE_REPLAY_"`
 }
 
 // checkCalls checks the limits of all upstreams and takes those of the one that
@@ -25,6 +27,8 @@ func (l *callLimits) checkCalls(c *Config) error {
 		callSettings
 	}{
 		{byCirium, "CIRIUM_", l.Cirium},
+		{byAeroAPI, "AEROAPI_", l.AeroAPI},
+		{byAeroDataBox, "AERODATABOX_", l.AeroDataBox},
 		{simulated, "FLIGHTWIRE_SIMULATOR_", l.Simulator},
 		{replayed, "FLIGHTWIRE_REPLAY_", l.Replay},
 	} {

@@ -42,6 +42,7 @@ type cli struct {
 	Usage    usageCommand    `cmd:"" help:"List what each account has used in a month, for billing."`
 	Audit    auditCommand    `cmd:"" help:"List who did what to accounts, keys and secrets, newest first."`
 	Secrets  secretsCommand  `cmd:"" help:"Encrypt stored secrets under a new key."`
+	Upstream upstreamCommand `cmd:"" help:"Ask flight data providers by hand: compare them, record an answer."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 

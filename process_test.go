@@ -125,7 +125,7 @@ func command(args, env []string) *exec.Cmd {
 	}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		if !strings.HasPrefix(name, "FLIGHTWIRE_") && !strings.HasPrefix(name, "CIRIUM_") && name != "DATABASE_URL" && name != "REDIS_URL" {
+		if !isSetting(name) {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}

@@ -179,12 +179,12 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// gate passes connections on to Redis while it is open.
+// gate passes connections on to a server while it is open.
 type gate struct {
 	net.Listener
-	to string
 
 	mu     sync.Mutex
+	to     string
 	closed bool
 	conns  []net.Conn
 }
@@ -222,8 +222,18 @@ func (g *gate) set(open bool) {
 	}
 }
 
+// lead makes new connections go to another server.
+func (g *gate) lead(to string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.to = to
+}
+
 func (g *gate) pass(in net.Conn) {
-	out, err := net.Dial("tcp", g.to)
+	g.mu.Lock()
+	to := g.to
+	g.mu.Unlock()
+	out, err := net.Dial("tcp", to)
 	g.mu.Lock()
 	if err != nil || g.closed {
 		g.mu.Unlock()

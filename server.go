@@ -40,6 +40,7 @@ func listen(addr string, h http.Handler) (*server, error) {
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
 	s := &server{listener: l, base: baseOf(l.Addr()), failed: make(chan error, 1)}
+	s.streams.bodyTimeout = bodyTimeout
 	s.streams.ctx, s.streams.cancel = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:           s.streams.wrap(h),
@@ -83,6 +84,8 @@ func (s *server) close() error {
 // nothing of a websocket, so they are counted here. Their handlers end them
 // when ctx ends.
 type streams struct {
+	bodyTimeout time.Duration // for reading a request; the handlers of streams lift it then
+
 	ctx     context.Context
 	cancel  context.CancelFunc
 	mu      sync.Mutex
@@ -97,10 +100,10 @@ func streaming(r *http.Request) bool {
 
 func (s *streams) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 { // a body that trickles in holds nothing for long
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTimeout))
+		}
 		if !streaming(r) {
-			if r.ContentLength != 0 { // a body that trickles in holds nothing for long
-				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-			}
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/upstream"
-	"github.com/flightwire/flightwire/flight/upstream/cirium"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/upstream/simulator"
 )
@@ -17,12 +16,10 @@ import (
 // wall time for a real upstream, else the one that all processes of the
 // database share.
 func openWorld(ctx context.Context, c Config, base string, d *db.DB) (upstream.Source, flight.Clock, error) {
-	switch c.Upstream {
-	case byCirium:
-		cfg := c.Cirium
-		cfg.FlagBase = base
-		return cirium.New(cfg), flight.Clock{}, nil
-	case replayed:
+	if _, ok := vendorOf(c.Upstream); ok {
+		return c.Providers.open(c.Upstream, base, nil), flight.Clock{}, nil
+	}
+	if c.Upstream == replayed {
 		source, err := replay.New(replay.Config{Path: c.ReplayFile, FlagBase: base})
 		if err != nil {
 			return nil, flight.Clock{}, err

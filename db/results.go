@@ -137,8 +137,8 @@ type settled struct {
 // settle writes the events and the log, and reckons the counters.
 func (r *recorder) settle(ctx context.Context, results []Result) error {
 	rows := make([]settled, 0, len(results))
-	due := make(map[string]time.Time, len(results))
-	for _, res := range results {
+	due := make([]time.Time, len(results))
+	for i, res := range results {
 		row := settled{ID: res.Attempt.EventID, Token: res.Attempt.token}
 		switch stopped := r.stopped(res.Attempt); {
 		case res.Status == flight.DeliverySucceeded:
@@ -150,8 +150,8 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		case res.Status == flight.DeliveryInterrupted:
 			continue // resumed meanwhile: it is due, and made anew
 		default:
-			row.Status, due[row.ID] = flight.EventPending, r.now.Add(res.RetryAfter)
-			row.NextAttemptAt = r.kind.moment(due[row.ID])
+			row.Status, due[i] = flight.EventPending, r.now.Add(res.RetryAfter)
+			row.NextAttemptAt = r.kind.moment(due[i])
 		}
 		if res.Status == flight.DeliveryInterrupted {
 			row.Interrupted = 1
@@ -159,31 +159,35 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		rows = append(rows, row)
 	}
 	var mine []struct {
-		ID  string `db:"id"`
-		Seq int64  `db:"seq"`
+		ID       string `db:"id"`
+		Seq      int64  `db:"seq"`
+		Attempts int    `db:"attempts"`
 	}
 	err := r.sel(ctx, &mine, `UPDATE events SET status = x.status, next_attempt_at = x.next_attempt_at, delivered_at = x.delivered_at, lease_token = '',
 			interruptions = interruptions + x.interrupted
 		FROM `+r.kind.rows("id text", "token text", "status text", "next_attempt_at timestamptz", "delivered_at timestamptz", "interrupted int")+`
-		WHERE events.id = x.id AND events.lease_token = x.token AND events.status = 'pending' RETURNING events.id, events.seq`, jsonText(rows))
+		WHERE events.id = x.id AND events.lease_token = x.token AND events.status = 'pending' RETURNING events.id, events.seq, events.attempts`, jsonText(rows))
 	if err != nil {
 		return err
 	}
-	seqs := make(map[string]int64, len(mine))
+	type attempt struct { // the event alone would not do: one group may have an attempt whose claim ran out and its successor
+		event  string
+		number int
+	}
+	seqs := make(map[attempt]int64, len(mine))
 	for _, m := range mine {
-		seqs[m.ID] = m.Seq
+		seqs[attempt{m.ID, m.Attempts}] = m.Seq
 	}
 	var log []deliveryRow
-	for _, res := range results {
-		seq, ok := seqs[res.Attempt.EventID]
+	for i, res := range results {
+		seq, ok := seqs[attempt{res.Attempt.EventID, res.Attempt.Number}]
 		if !ok {
 			continue // the claim ran out, or the subscription is deleted
 		}
-		next := due[res.Attempt.EventID]
-		if !next.IsZero() {
-			r.out.Retries = append(r.out.Retries, next)
+		if !due[i].IsZero() {
+			r.out.Retries = append(r.out.Retries, due[i])
 		}
-		log = append(log, r.deliveryRow(res, next))
+		log = append(log, r.deliveryRow(res, due[i]))
 		r.count(res, seq)
 	}
 	return r.insertDeliveries(ctx, log)

@@ -24,6 +24,12 @@ const maxMessage = 500
 // errInternal is all that is said of our own faults.
 var errInternal = &flight.Error{Code: flight.CodeInternal, Message: "Something went wrong on our side. Try again; if it stays, tell us when it happened."}
 
+// errTooSlow is said of what a query or a mutation had no time for.
+var errTooSlow = &gqlerror.Error{
+	Message:    "The operation took longer than it may. Ask for less, or try again later.",
+	Extensions: map[string]any{"code": "TIMEOUT"},
+}
+
 // present is the one mapping of errors to GraphQL: a [flight.Error] has its
 // message and, as extensions, its code in upper case and what it adds;
 // messages about the document itself stay; anything else is internal, which is
@@ -33,6 +39,8 @@ func present(ctx context.Context, err error) *gqlerror.Error {
 	e, known := errors.AsType[*flight.Error](err)
 	switch {
 	case known:
+	case context.Cause(ctx) == error(errTooSlow):
+		return &gqlerror.Error{Err: err, Message: errTooSlow.Message, Path: graphql.GetPath(ctx), Extensions: errTooSlow.Extensions}
 	case located != nil && located.Err == nil: // of the parser or the validator
 		located.Message = bounded(discreet(located.Message))
 		return located

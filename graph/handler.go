@@ -34,10 +34,19 @@ type HandlerConfig struct {
 	// makes clients connect again elsewhere. nil: they end with their clients.
 	Context context.Context
 
+	// Explorer is the page that a browser's GET for text/html gets, without a
+	// key. nil: there is none.
+	Explorer http.Handler
+
+	// Documents are the only ones that are executed. nil: all are.
+	Documents *Documents
+
 	MaxBody       int64         // bytes of a body or a websocket message; 64 KiB
 	MaxTokens     int           // tokens of a document; 2,000
+	MaxDepth      int           // of fields in one another; 20
 	MaxCost       int           // price of an operation, see cost.go; 20,000
 	MaxOperations int           // at once on one websocket; 100
+	Timeout       time.Duration // of a query or a mutation; 30 s
 	InitTimeout   time.Duration // for connection_init; 10 s
 	PingInterval  time.Duration // of websockets and streams; 15 s
 	KeyInterval   time.Duration // after which the key of a websocket or a stream is looked at again; 3 s
@@ -50,8 +59,10 @@ func (c HandlerConfig) withDefaults() HandlerConfig {
 	}
 	c.MaxBody = or(c.MaxBody, 64<<10)
 	c.MaxTokens = or(c.MaxTokens, 2000)
+	c.MaxDepth = or(c.MaxDepth, 20)
 	c.MaxCost = or(c.MaxCost, 20_000)
 	c.MaxOperations = or(c.MaxOperations, 100)
+	c.Timeout = or(c.Timeout, 30*time.Second)
 	c.InitTimeout = or(c.InitTimeout, 10*time.Second)
 	c.PingInterval = or(c.PingInterval, 15*time.Second)
 	c.KeyInterval = or(c.KeyInterval, 3*time.Second)
@@ -78,6 +89,13 @@ type handler struct {
 	keys     *keyWatch
 }
 
+// An answer is one body here. The executor would leave what is deferred out of
+// it, so the schema does not have what the library puts into it.
+func init() { delete(parsedSchema.Directives, "defer") }
+
+// SDL returns the schema in the schema language, as it is written.
+func SDL() string { return sources[0].Input }
+
 // NewHandler returns the GraphQL endpoint over the use cases. Every request
 // needs a key; a websocket may bring it in connection_init instead.
 func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
@@ -90,6 +108,7 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.SetQueryCache(newDocumentCache())
 	exec.Use(readableSchema{})
 	exec.Use(oneStream{})
+	exec.Use(depthLimit(c.MaxDepth))
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
 	return &handler{c, exec, r, newKeyWatch(c.Auth, c.KeyInterval)}
 }
@@ -166,6 +185,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+	if h.Explorer != nil && forPeople(r) {
+		h.Explorer.ServeHTTP(w, r)
+		return
+	}
 	ctx := graphql.StartOperationTrace(r.Context())
 	upgrade := isWebsocket(r)
 	if _, known := access.From(ctx); !known {
@@ -188,6 +211,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.serveOnce(w, r)
 	}
+}
+
+// forPeople reports whether a request is a browser's for a page: one that names
+// HTML and nothing that GraphQL is answered in.
+func forPeople(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || isWebsocket(r) {
+		return false
+	}
+	accept := strings.Join(r.Header["Accept"], ",")
+	return strings.Contains(accept, "text/html") &&
+		!strings.Contains(accept, typeJSON) && !strings.Contains(accept, typeResponse) && !strings.Contains(accept, typeStream)
 }
 
 func isWebsocket(r *http.Request) bool {

@@ -34,6 +34,7 @@ const (
 // params is the body of a request.
 type params struct {
 	Query         string         `json:"query"`
+	DocumentID    string         `json:"documentId"` // in the place of query
 	OperationName string         `json:"operationName"`
 	Variables     map[string]any `json:"variables"`
 	Extensions    map[string]any `json:"extensions"`
@@ -67,8 +68,8 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) (*graphql.RawPara
 		w.Header().Set("Allow", methods)
 		bad = &requestError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "Send a POST with a JSON body, or a GET for a query."}
 	}
-	if bad == nil && p.Query == "" {
-		bad = badRequest("The parameter query is missing.")
+	if bad == nil {
+		bad = h.document(&p)
 	}
 	if bad != nil {
 		return nil, bad
@@ -120,7 +121,7 @@ func readURL(p *params, raw string) *requestError {
 	if err != nil || !utf8.ValidString(q.Get("query")) {
 		return badRequest("The query string of the URL is malformed.")
 	}
-	p.Query, p.OperationName = q.Get("query"), q.Get("operationName")
+	p.Query, p.OperationName, p.DocumentID = q.Get("query"), q.Get("operationName"), q.Get("documentId")
 	for name, into := range map[string]*map[string]any{"variables": &p.Variables, "extensions": &p.Extensions} {
 		if text := q.Get(name); text != "" && !decode([]byte(text), into) {
 			return badRequest("The parameter " + name + " must be a JSON object.")
@@ -154,20 +155,32 @@ func (h *handler) serveOnce(w http.ResponseWriter, r *http.Request) {
 }
 
 // each gives every response of an operation to f, until there are no more, f
-// returns false, or ctx ends. A panic becomes the last response.
+// returns false, or ctx ends. A panic becomes the last response. A response is
+// f's until it returns: the next one is written over it.
 func (h *handler) each(ctx context.Context, op *graphql.OperationContext, f func(*graphql.Response) bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			f(&graphql.Response{Errors: gqlerror.List{present(ctx, recovered(ctx, p))}})
 		}
 	}()
+	if op.Operation.Operation != ast.Subscription {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeoutCause(ctx, h.Timeout, errTooSlow)
+		defer end()
+	}
 	responses, ctx := h.exec.DispatchOperation(ctx, op)
 	for {
 		resp := responses(ctx)
-		if resp == nil || ctx.Err() != nil || !f(resp) {
+		if resp == nil || left(ctx) || !f(resp) {
 			return
 		}
 	}
+}
+
+// left reports whether nobody waits for an answer any more. After a time-out
+// somebody does.
+func left(ctx context.Context) bool {
+	return ctx.Err() != nil && context.Cause(ctx) != error(errTooSlow)
 }
 
 // allowed says what may not be done over plain HTTP: change something by GET,

@@ -11,6 +11,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +171,41 @@ func TestOptions(t *testing.T) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != 204 || resp.Header.Get("Allow") != "GET, OPTIONS, POST" || len(body) > 0 {
 		t.Errorf("%d, Allow %q: %s %v", resp.StatusCode, resp.Header.Get("Allow"), body, err)
+	}
+}
+
+// A browser that opens the endpoint gets the page, without a key; whoever can
+// take GraphQL's answers gets those.
+func TestPageForPeople(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"data":{"page":true}}`) })
+	g := sqliteRig(t, nil)
+	s, without := g.serve(func(c *HandlerConfig) { c.Explorer = page }), g.serve(nil)
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+	for _, c := range []struct {
+		url, method, accept string
+		page                bool
+	}{
+		{s.URL, "GET", browser, true},
+		{s.URL + "?query={__typename}", "GET", browser, true},
+		{s.URL, "GET", "*/*", false},
+		{s.URL, "GET", "application/json, text/html", false},
+		{s.URL, "GET", "text/html, text/event-stream", false},
+		{s.URL, "GET", "application/graphql-response+json, text/html;q=0.1", false},
+		{s.URL, "POST", browser, false},
+		{without.URL, "GET", browser, false},
+	} {
+		r := do(t, request(t, c.method, c.url, `{"query":"{ __typename }"}`, "Accept", c.accept, "X-Api-Key", ""))
+		if got := r.Data["page"] == true; got != c.page || !c.page && r.status != 401 {
+			t.Errorf("%s %s, Accept %s: %d %s", c.method, c.url, c.accept, r.status, r.body)
+		}
+	}
+}
+
+// SDL is the file itself.
+func TestSDL(t *testing.T) {
+	text, err := os.ReadFile("../schema.graphqls")
+	if err != nil || SDL() != string(text) {
+		t.Error("the schema that is built in is not schema.graphqls; run make generate", err)
 	}
 }
 
@@ -411,6 +449,49 @@ func TestStream(t *testing.T) {
 		if err != nil || !strings.Contains(string(all), want) || !strings.HasSuffix(string(all), "event: complete\ndata:\n\n") {
 			t.Errorf("%s: %s %v", query, all, err)
 		}
+	}
+}
+
+// Changes that come at once are events of their own, each whole: the executor
+// writes one response over the other.
+func TestStreamOfMany(t *testing.T) {
+	g := sqliteRig(t, nil)
+	s := g.serve(nil)
+	first := next(t, g.follow(g.ctx, nil))
+	var want []string
+	for i := range 30 {
+		gate := strings.Repeat("X", i%3) + "Y" + strconv.Itoa(i)
+		g.move(gate)
+		want = append(want, gate)
+	}
+	variables := legVariable()
+	variables["after"] = first.Cursor
+	body, _ := json.Marshal(map[string]any{"query": `subscription($leg: LegInput!, $after: String) { flightChanged(leg: $leg, after: $after) { changes { to } } }`, "variables": variables})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	resp, err := http.DefaultClient.Do(request(t, "POST", s.URL, string(body), "Accept", "text/event-stream").WithContext(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var got []string
+	for lines := bufio.NewScanner(resp.Body); len(got) < len(want) && lines.Scan(); {
+		data, isData := strings.CutPrefix(lines.Text(), "data: ")
+		if !isData {
+			continue
+		}
+		var event struct {
+			Data struct {
+				FlightChanged struct{ Changes []struct{ To string } }
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &event); err != nil || len(event.Data.FlightChanged.Changes) != 1 {
+			t.Fatal(data, err)
+		}
+		got = append(got, event.Data.FlightChanged.Changes[0].To)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

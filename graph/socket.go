@@ -51,6 +51,11 @@ type socket struct {
 
 	unwatch func() // ends the watch on the key; the reader's
 
+	// slots has one for each goroutine of an operation, those too that have
+	// been completed and are not over yet: a client that starts and completes
+	// faster than they end waits, unread.
+	slots chan struct{}
+
 	mu         sync.Mutex
 	operations map[string]*operation
 }
@@ -69,7 +74,7 @@ func (h *handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, end := context.WithCancel(r.Context())
-	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation), unwatch: func() {}}
+	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation), unwatch: func() {}, slots: make(chan struct{}, h.MaxOperations)}
 	defer s.work.Wait()
 	defer func() { s.unwatch() }()
 	defer end()
@@ -244,16 +249,18 @@ func (s *socket) subscribe(m message) bool {
 			Extensions: map[string]any{"code": "TOO_MANY_OPERATIONS"},
 		}})
 	}
+	s.slots <- struct{}{}
 	s.work.Go(func() {
+		defer func() { <-s.slots }()
 		defer cancel()
-		s.run(ctx, op, p.raw(s.header))
+		s.run(ctx, op, &p)
 	})
 	return true
 }
 
 // run executes an operation to its end.
-func (s *socket) run(ctx context.Context, op *operation, raw *graphql.RawParams) {
-	errs := s.results(ctx, op, raw)
+func (s *socket) run(ctx context.Context, op *operation, p *params) {
+	errs := s.results(ctx, op, p)
 	s.mu.Lock()
 	running := s.operations[op.id] == op
 	if running {
@@ -270,16 +277,22 @@ func (s *socket) run(ctx context.Context, op *operation, raw *graphql.RawParams)
 }
 
 // results sends what an operation gives, and returns why it was not executed.
-func (s *socket) results(ctx context.Context, op *operation, raw *graphql.RawParams) gqlerror.List {
-	oc, errs := s.h.exec.CreateOperationContext(ctx, raw)
-	cost := 1
-	if errs == nil {
+func (s *socket) results(ctx context.Context, op *operation, p *params) gqlerror.List {
+	var oc *graphql.OperationContext
+	var errs gqlerror.List
+	cost, bad := 1, s.h.document(p)
+	if bad == nil {
+		oc, errs = s.h.exec.CreateOperationContext(ctx, p.raw(s.header))
+	}
+	if bad == nil && errs == nil {
 		cost = s.h.resolver.requests(ctx, oc)
 	}
 	ctx, _, err := s.h.charge(ctx, s.key, s.header, cost) // who is asking may be on another plan by now
 	switch {
 	case err != nil:
 		return gqlerror.List{s.refusal(ctx, err)}
+	case bad != nil:
+		return gqlerror.List{bad.graphQL()}
 	case errs != nil:
 		return s.h.exec.DispatchError(graphql.WithOperationContext(ctx, oc), errs).Errors
 	}

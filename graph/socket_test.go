@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -231,6 +233,68 @@ func TestSocketLeaks(t *testing.T) {
 		return len(g.r.live.legs) == 0
 	})
 	_ = stuck.Close()
+	s.Close()
+	http.DefaultClient.CloseIdleConnections()
+	goleak.VerifyNone(t, before)
+}
+
+// TestSocketFlood: ten thousand operations on one connection, and a thousand
+// that are completed as soon as they are begun, run a hundred at a time at most;
+// nothing of them is left.
+func TestSocketFlood(t *testing.T) {
+	g := sqliteRig(t, nil)
+	g.flight(aa100, false)
+	s := g.serve(nil)
+	before, quiet := goleak.IgnoreCurrent(), runtime.NumGoroutine()
+	c := dial(t, s).init()
+	const many, at = 10_000, 100
+	seen, most := map[string]int{}, 0
+	readUntil := func(enough func(m message) bool) {
+		for over := false; !over; most = max(most, runtime.NumGoroutine()) {
+			m := c.next()
+			seen[m.Type]++
+			over = enough(m)
+		}
+	}
+	payload, _ := json.Marshal(map[string]any{"query": live, "variables": legVariable()})
+	begin := func(id string) error {
+		return c.conn.Write(t.Context(), websocket.MessageText, []byte(`{"id":"`+id+`","type":"subscribe","payload":`+string(payload)+`}`))
+	}
+	written := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < many && err == nil; i++ {
+			err = begin(strconv.Itoa(i))
+		}
+		written <- err
+	}()
+	readUntil(func(message) bool { return seen["next"]+seen["error"] == many })
+	if err := <-written; err != nil || seen["next"] != at || seen["error"] != many-at {
+		t.Errorf("%v: %v", seen, err)
+	}
+	go func() {
+		var err error
+		for i := 0; i < at && err == nil; i++ {
+			err = c.conn.Write(t.Context(), websocket.MessageText, []byte(`{"id":"`+strconv.Itoa(i)+`","type":"complete"}`))
+		}
+		for i := 0; i < 1000 && err == nil; i++ {
+			if err = begin("x"); err == nil {
+				err = c.conn.Write(t.Context(), websocket.MessageText, []byte(`{"id":"x","type":"complete"}`))
+			}
+		}
+		if err == nil {
+			err = begin("last")
+		}
+		written <- err
+	}()
+	readUntil(func(m message) bool { return m.ID == "last" && m.Type == "next" })
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	if n := most - quiet; n > 4*at { // each has one of ours, one of the viewer and one of the executor
+		t.Errorf("%d goroutines for %d operations at once", n, at)
+	}
+	_ = c.conn.CloseNow()
 	s.Close()
 	http.DefaultClient.CloseIdleConnections()
 	goleak.VerifyNone(t, before)

@@ -40,18 +40,20 @@ var (
 	sseComment  = []byte(":\n\n")
 )
 
-// next writes one response as an event.
-func (s *stream) next(ctx context.Context, resp *graphql.Response) bool {
+// event returns the data of one response's event.
+func event(ctx context.Context, resp *graphql.Response) []byte {
 	// A metadata object may be spread over lines, which would end the event.
 	// Outside strings, where JSON has no line ends, a space means the same.
-	data := bytes.Map(func(r rune) rune {
+	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' {
 			return ' '
 		}
 		return r
 	}, encode(ctx, resp))
-	return s.send(sseNext, data, sseEnd)
 }
+
+// next writes one response as an event.
+func (s *stream) next(data []byte) bool { return s.send(sseNext, data, sseEnd) }
 
 // serveStream answers an operation with server-sent events, in the distinct
 // connections mode of the graphql-sse protocol.
@@ -80,7 +82,7 @@ func (h *handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if errs != nil {
-		if s.next(ctx, h.exec.DispatchError(graphql.WithOperationContext(ctx, op), errs)) {
+		if s.next(event(ctx, h.exec.DispatchError(graphql.WithOperationContext(ctx, op), errs))) {
 			s.send(sseComplete)
 		}
 		return
@@ -94,12 +96,13 @@ func (h *handler) serveStream(w http.ResponseWriter, r *http.Request) {
 // comments in between, by which a client and the proxies before it see that the
 // stream lives.
 func (h *handler) pump(ctx context.Context, cancel context.CancelFunc, s *stream, op *graphql.OperationContext, refused <-chan struct{}) {
-	next := make(chan *graphql.Response)
+	next := make(chan []byte)
 	go func() {
 		defer close(next)
 		h.each(ctx, op, func(resp *graphql.Response) bool {
+			data := event(ctx, resp) // here: the executor writes the next response over this one
 			select {
-			case next <- resp:
+			case next <- data:
 				return true
 			case <-ctx.Done():
 				return false
@@ -116,17 +119,17 @@ func (h *handler) pump(ctx context.Context, cancel context.CancelFunc, s *stream
 	for {
 		ok := true
 		select {
-		case resp, more := <-next:
+		case data, more := <-next:
 			if !more {
 				if ctx.Err() == nil {
 					s.send(sseComplete)
 				}
 				return
 			}
-			ok = s.next(ctx, resp)
+			ok = s.next(data)
 			ping.Reset(h.PingInterval)
 		case <-refused:
-			if s.next(ctx, &graphql.Response{Errors: gqlerror.List{present(ctx, errRefused)}}) {
+			if s.next(event(ctx, &graphql.Response{Errors: gqlerror.List{present(ctx, errRefused)}})) {
 				s.send(sseComplete)
 			}
 			return

@@ -204,7 +204,7 @@ func TestFlagNotModified(t *testing.T) {
 			}
 		}
 	}
-	r.do(t, request{path: "/v1/flags/zz.svg", key: "-", header: http.Header{"If-None-Match": {"*"}}}).golden(t, "flag_not_found")
+	r.do(t, request{path: "/v1/flags/qq.svg", key: "-", header: http.Header{"If-None-Match": {"*"}}}).golden(t, "flag_not_found")
 }
 
 // Without an atlas of its own the interface has what was built in.

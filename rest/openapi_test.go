@@ -244,7 +244,7 @@ func TestOptions(t *testing.T) {
 	r := newRig(t, sqlite(t))
 	for path, allow := range map[string]string{
 		"/v1/countries":                             "GET, HEAD, OPTIONS",
-		"/v1/flags/zz.svg":                          "GET, HEAD, OPTIONS",
+		"/v1/flags/qq.svg":                          "GET, HEAD, OPTIONS",
 		"/v1/flights/search":                        "GET, HEAD, OPTIONS",
 		"/v1/flights/AA/100/" + today:               "GET, HEAD, OPTIONS",
 		"/v1/flights/AA/100/" + today + "/timeline": "GET, HEAD, OPTIONS",

@@ -14,6 +14,7 @@ import (
 // table; fields that are unknown are empty.
 type Airport struct {
 	IATA, ICAO string  // ICAO is unknown for small fields that have none
+	Local      string  // the FAA's or Transport Canada's code of a field without ICAO
 	Name       string  // as the source has it, mostly English, mostly without accents
 	City       string  // the town it serves or lies in; unknown for a tenth
 	Region     string  // the name of the state, province or the like
@@ -23,10 +24,10 @@ type Airport struct {
 	Lat, Lon   float64 // degrees, north and east positive
 }
 
-var airports = sync.OnceValue(func() *table { return newTable(airportsCSV, 2) })
+var airports = sync.OnceValue(func() *table { return newTable(airportsCSV, 3) })
 
-// FindAirport returns the airport of an IATA code or of an ICAO code; the two
-// differ in length.
+// FindAirport returns the airport of an IATA code, of an ICAO code or of a
+// local one: no two airports have the same.
 func FindAirport(code string) (Airport, bool) {
 	if len(code) != 3 && len(code) != 4 {
 		return Airport{}, false
@@ -49,10 +50,11 @@ func AirportByIATA(code string) (Airport, bool) {
 
 // AirportByICAO is [FindAirport] for an ICAO code alone.
 func AirportByICAO(code string) (Airport, bool) {
-	if len(code) != 4 {
+	a, ok := FindAirport(code)
+	if !ok || !strings.EqualFold(a.ICAO, code) {
 		return Airport{}, false
 	}
-	return FindAirport(code)
+	return a, true
 }
 
 // Airports yields every airport in the order of their IATA codes.
@@ -73,7 +75,7 @@ func Airports() iter.Seq[Airport] {
 func parseAirport(row string) (a Airport, rest string) {
 	var lat, lon string
 	for _, field := range [...]*string{
-		&a.IATA, &a.ICAO, &a.Name, &a.City, &a.Region, &a.State, &a.Country, &a.Timezone, &lat, &lon,
+		&a.IATA, &a.ICAO, &a.Local, &a.Name, &a.City, &a.Region, &a.State, &a.Country, &a.Timezone, &lat, &lon,
 	} {
 		*field, row = nextField(row)
 	}

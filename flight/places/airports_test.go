@@ -17,7 +17,7 @@ func TestAirportsAgainstTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const header = "iata,icao,name,city,region,state,country,tz,lat,lon"
+	const header = "iata,icao,local,name,city,region,state,country,tz,lat,lon"
 	if got := strings.Join(records[0], ","); got != header {
 		t.Fatalf("header %s, want %s", got, header)
 	}
@@ -26,14 +26,14 @@ func TestAirportsAgainstTheFile(t *testing.T) {
 		t.Errorf("%d airports, want 7884", len(records))
 	}
 	for i, r := range records {
-		lat, latErr := strconv.ParseFloat(r[8], 64)
-		lon, lonErr := strconv.ParseFloat(r[9], 64)
+		lat, latErr := strconv.ParseFloat(r[9], 64)
+		lon, lonErr := strconv.ParseFloat(r[10], 64)
 		if latErr != nil || lonErr != nil {
 			t.Fatalf("%s: %v, %v", r[0], latErr, lonErr)
 		}
 		want := Airport{
-			IATA: r[0], ICAO: r[1], Name: r[2], City: r[3], Region: r[4], State: r[5],
-			Country: r[6], Timezone: r[7], Lat: lat, Lon: lon,
+			IATA: r[0], ICAO: r[1], Local: r[2], Name: r[3], City: r[4], Region: r[5], State: r[6],
+			Country: r[7], Timezone: r[8], Lat: lat, Lon: lon,
 		}
 		byIATA, ok1 := AirportByIATA(r[0])
 		if !ok1 || byIATA != want {
@@ -41,6 +41,12 @@ func TestAirportsAgainstTheFile(t *testing.T) {
 		}
 		if byICAO, ok := AirportByICAO(strings.ToLower(r[1])); ok != (r[1] != "") || ok && byICAO != want {
 			t.Fatalf("row %d: by ICAO %+v, %v, want %+v", i+2, byICAO, ok, want)
+		}
+		if byLocal, ok := FindAirport(strings.ToLower(r[2])); ok != (r[2] != "") || ok && (byLocal != want || r[1] != "") {
+			t.Fatalf("row %d: by local code %+v, %v, want %+v", i+2, byLocal, ok, want)
+		}
+		if _, ok := AirportByICAO(r[2]); ok {
+			t.Errorf("%s is no ICAO code", r[2])
 		}
 		if i > 0 && records[i-1][0] >= r[0] {
 			t.Errorf("%s is out of order", r[0])
@@ -103,7 +109,7 @@ func TestFindAirport(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.code, a, ok)
 		}
 	}
-	for _, code := range []string{"", "J", "JF", "QQQ", "QQQQ", "KJFKX", "07FA", "J K", "JFK ", "ÄÖ"} {
+	for _, code := range []string{"", "J", "JF", "QQQ", "QQQQ", "KJFKX", "J K", "JFK ", "ÄÖ"} {
 		if a, ok := FindAirport(code); ok {
 			t.Errorf("%q found %+v", code, a)
 		}

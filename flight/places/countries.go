@@ -1,6 +1,7 @@
 package places
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 
@@ -18,6 +19,10 @@ var countries = sync.OnceValue(func() *table { return newTable(countriesCSV, 1) 
 // kosovo is no entry of ISO 3166-1, but airports lie in it, and XK, of the
 // codes that the standard leaves to its users, is what everyone has for it.
 var kosovo = Country{Code: "XK", Name: "Kosovo"}
+
+// nowhere is the country of an airport of which nobody says where it is: ZZ is
+// CLDR's code for that, of those that ISO 3166-1 leaves to its users.
+var nowhere = Country{Code: "ZZ", Name: "Unknown"}
 
 // FindCountry returns the country of an alpha-2 code of ISO 3166-1.
 func FindCountry(code string) (Country, bool) {
@@ -73,11 +78,33 @@ func CountryRef(code, base string) flight.CountryRef {
 		return flight.CountryRef{}
 	case code == kosovo.Code:
 		return kosovo.Ref(base)
+	case code == nowhere.Code:
+		return nowhere.Ref(base)
 	case emoji(code) == "": // upstream's own notation: no flag can be named by it
 		return flight.CountryRef{Code: code, Name: code}
 	}
 	return Country{Code: code, Name: code}.Ref(base)
 }
+
+// CountryInZone returns the country whose clocks an IANA zone is: that of all
+// airports which go by it, where it is one. Else it is the country ZZ, "Unknown".
+func CountryInZone(tz, base string) flight.CountryRef {
+	return CountryRef(cmp.Or(zones()[tz], nowhere.Code), base)
+}
+
+// zones has the country of each zone of the airports; "" where there are
+// several.
+var zones = sync.OnceValue(func() map[string]string {
+	of := map[string]string{}
+	for a := range Airports() {
+		if country, seen := of[a.Timezone]; !seen {
+			of[a.Timezone] = a.Country
+		} else if country != a.Country {
+			of[a.Timezone] = ""
+		}
+	}
+	return of
+})
 
 // emoji writes two letters in regional indicators, which are shown as a flag.
 func emoji(code string) string {

@@ -79,7 +79,8 @@ func TestCountryRef(t *testing.T) {
 		{"us", ref("US", "United States", "🇺🇸", "us")},
 		{"CI", ref("CI", "Côte d’Ivoire", "🇨🇮", "ci")},
 		{"xk", ref("XK", "Kosovo", "🇽🇰", "xk")},
-		{"zz", ref("ZZ", "ZZ", "🇿🇿", "zz")},
+		{"zz", ref("ZZ", "Unknown", "🇿🇿", "zz")},
+		{"qq", ref("QQ", "QQ", "🇶🇶", "qq")},
 		{"u*", flight.CountryRef{Code: "U*", Name: "U*"}},
 		{"", flight.CountryRef{}},
 	} {

@@ -29,18 +29,19 @@ type Flag struct {
 func (f Flag) SVG() []byte { return f.svg() }
 
 // Flag returns the flag of an image's file name: an alpha-2 code of ISO 3166-1,
-// or Kosovo's XK, which airports have, and .svg, in any case. False when there
-// is no such flag or shape.
+// or Kosovo's XK or the unknown country's ZZ, which airports have, and .svg, in
+// any case. False when there is no such flag or shape.
 func (a *Atlas) Flag(file string, shape Shape) (Flag, bool) {
 	if len(file) != len("us.svg") { // also those whose letters only lower to ASCII
 		return Flag{}, false
 	}
 	file = strings.ToLower(file)
 	code, isSVG := strings.CutSuffix(file, ".svg")
-	if _, known := FindCountry(code); !isSVG || !shape.Valid() || !known && code != strings.ToLower(kosovo.Code) {
+	upper := strings.ToUpper(code)
+	if _, known := FindCountry(code); !isSVG || !shape.Valid() || !known && upper != kosovo.Code && upper != nowhere.Code {
 		return Flag{}, false
 	}
-	drawn := func() []byte { return draw(strings.ToUpper(code), shape) }
+	drawn := func() []byte { return draw(upper, shape) }
 	packed := a.flags()[string(shape)+"/"+file]
 	if packed == nil {
 		svg := drawn()

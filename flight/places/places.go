@@ -1,5 +1,5 @@
 // Package places is reference data: airports, airlines, countries with their
-// names and flags, and the clocks they go by.
+// names and flags, the clocks they go by, and types of aircraft.
 //
 // It promises that every look-up is safe for concurrent use, takes codes in
 // any case, and costs well under a microsecond. The tables are text inside the

@@ -44,6 +44,19 @@ type Tracker interface {
 	Leg(ctx context.Context, key flight.Key, id string, now flight.Time) (*flight.Snapshot, error)
 }
 
+// KeepKey puts a leg that goes under another number back under the key that it
+// was found under, and has the other as a codeshare. A [Tracker] does so with
+// what it was asked for by id.
+func KeepKey(s *flight.Snapshot, key flight.Key, carrier flight.CarrierRef) {
+	s.Date = key.Date
+	if s.CarrierCode == key.Carrier && s.FlightNumber == key.Number {
+		return
+	}
+	now := flight.CodeshareRef{Carrier: s.CarrierCode, Name: s.Carrier.Name, FlightNumber: s.FlightNumber}
+	s.Codeshares = append(s.Codeshares, now)
+	s.CarrierCode, s.FlightNumber, s.Carrier = key.Carrier, key.Number, carrier
+}
+
 // Finish completes the legs of one answer: derived fields, alternates and
 // FetchedAt. Every source ends with it. It returns CodeFlightNotFound when
 // there are none.

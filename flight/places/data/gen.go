@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-var header = []string{"iata", "icao", "name", "city", "region", "state", "country", "tz", "lat", "lon"}
+var header = []string{"iata", "icao", "local", "name", "city", "region", "state", "country", "tz", "lat", "lon"}
 
 // names lists, for each of our columns, what the source may call it: the
 // project's own spelling or an extract's.
@@ -105,12 +105,15 @@ func airport(get func(column string) string) ([]string, error) {
 			return nil, fmt.Errorf("%s: %w", get("iata"), err)
 		}
 	}
-	icao := get("icao")
+	icao, local := get("icao"), ""
 	if !indicator.MatchString(icao) {
+		if hasLocal[country] {
+			local = icao
+		}
 		icao = ""
 	}
 	return []string{
-		get("iata"), icao, get("name"), get("city"), region, state, country,
+		get("iata"), icao, local, get("name"), get("city"), region, state, country,
 		get("tz"), get("lat"), get("lon"),
 	}, nil
 }
@@ -118,6 +121,10 @@ func airport(get func(column string) string) ([]string, error) {
 // indicator is the form of an ICAO location indicator. The source has others'
 // codes in their place for fields without one, such as the FAA's 07FA.
 var indicator = regexp.MustCompile(`^[A-Z]{4}$`)
+
+// hasLocal names the countries whose own codes upstreams name fields by: those
+// of the FAA and of Transport Canada.
+var hasLocal = map[string]bool{"US": true, "CA": true}
 
 // ownCountry names the regions that the source files under US and ISO 3166-1
 // lists as countries of their own. The source has the other United States

@@ -91,6 +91,9 @@ func (b *book) airport(fs string) flight.AirportRef {
 	if _, err := places.Location(a.Timezone); err == nil {
 		ref.Timezone = a.Timezone
 	}
+	if ref.Country.FlagSVG == "" { // none, or in a notation of the provider's own
+		ref.Country = places.CountryInZone(ref.Timezone, b.flagBase)
+	}
 	return ref
 }
 

@@ -1,21 +1,15 @@
 package cirium
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/upstream/upstreamtest"
 )
-
-var updateGolden = flag.Bool("update", false, "write the golden files anew")
 
 const (
 	flagBase = "https://flights.example"
@@ -26,14 +20,7 @@ const (
 // worldNow is what fetchedAt is in every test.
 var worldNow = flight.TimeOf(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 
-func fixture(t testing.TB, name string) []byte {
-	t.Helper()
-	body, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
-}
+func fixture(t testing.TB, name string) []byte { return upstreamtest.Fixture(t, name) }
 
 // recordedFiles are the answers with flights in them.
 var recordedFiles = []string{
@@ -115,34 +102,4 @@ func look(t testing.TB, body []byte, carrier, number, date string) flight.Legs {
 		t.Fatalf("%s: %v", key, err)
 	}
 	return legs
-}
-
-// golden compares a fresh snapshot with its golden file. The fingerprint is
-// left out: how it is made is not this package's to say.
-func golden(t *testing.T, name string, s *flight.Snapshot) {
-	t.Helper()
-	shown := *s
-	shown.Fingerprint = ""
-	got, err := json.Marshal(&shown)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, got, "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	indented.WriteByte('\n')
-	path := filepath.Join("testdata", "golden", strings.ReplaceAll(name, "*", "_star_")+".json")
-	if *updateGolden {
-		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (run with -update)", err)
-	}
-	if !bytes.Equal(indented.Bytes(), want) {
-		t.Errorf("%s differs; run with -update and look at the difference.\ngot %s", path, indented.Bytes())
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 // candidate is a record of the day that was asked for.
@@ -25,6 +26,9 @@ type candidate struct {
 // that makes no sense spoils the answer: half a flight would look like a
 // change of it.
 func (a *answer) legs(key flight.Key, flagBase string) (flight.Legs, error) {
+	if len(a.Statuses) > upstream.MaxRows {
+		return nil, fmt.Errorf("the answer has over %d flights", upstream.MaxRows)
+	}
 	b := newBook(&a.Appendix, flagBase)
 	var day []candidate
 	for i := range a.Statuses {
@@ -63,34 +67,23 @@ func (a *answer) legs(key flight.Key, flagBase string) (flight.Legs, error) {
 // leg returns the snapshot of the record with that id as a leg of key's flight;
 // none when the answer has no record.
 func (a *answer) leg(key flight.Key, id, flagBase string) (flight.Legs, error) {
+	if len(a.Statuses) == 0 {
+		return nil, nil
+	}
+	rec := &a.Statuses[0]
+	if string(rec.ID) != id {
+		return nil, fmt.Errorf("asked for flightId %s, it has %q", id, rec.ID)
+	}
 	b := newBook(&a.Appendix, flagBase)
-	for i := range a.Statuses {
-		rec := &a.Statuses[i]
-		if string(rec.ID) != id {
-			return nil, fmt.Errorf("asked for flightId %s, it has %q", id, rec.ID)
-		}
-		if _, err := rec.published(b); err != nil {
-			return nil, err
-		}
-		s, err := b.snapshot(rec, key)
-		if err != nil {
-			return nil, err
-		}
-		b.keep(s, key)
-		return flight.Legs{s}, nil
+	if _, err := rec.published(b); err != nil {
+		return nil, err
 	}
-	return nil, nil
-}
-
-// keep puts a leg that goes under another number back under key's, and has the
-// other as a codeshare.
-func (b *book) keep(s *flight.Snapshot, key flight.Key) {
-	if s.CarrierCode == key.Carrier && s.FlightNumber == key.Number {
-		return
+	s, err := b.snapshot(rec, key)
+	if err != nil {
+		return nil, err
 	}
-	now := flight.CodeshareRef{Carrier: s.CarrierCode, Name: s.Carrier.Name, FlightNumber: s.FlightNumber}
-	s.Codeshares = append(s.Codeshares, now)
-	s.CarrierCode, s.FlightNumber, s.Carrier = key.Carrier, key.Number, b.carrier(key.Carrier)
+	upstream.KeepKey(s, key, b.carrier(key.Carrier))
+	return flight.Legs{s}, nil
 }
 
 // movedAtMost is how far a schedule change may move a flight that keeps its
@@ -139,11 +132,7 @@ type designator struct {
 }
 
 func designate(fs string, number text) designator {
-	n := strings.ToUpper(string(number))
-	if trimmed := strings.TrimLeft(n, "0"); trimmed != "" && trimmed[0] >= '1' && trimmed[0] <= '9' {
-		n = trimmed
-	}
-	return designator{fs, n}
+	return designator{fs, upstream.Number(string(number))}
 }
 
 // numbers returns the designator that a snapshot goes under and the others

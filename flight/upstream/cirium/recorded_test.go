@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/upstream/upstreamtest"
 )
 
 // recorded lists every recorded flight: the number in its record, the key that
@@ -41,7 +42,7 @@ func TestRecordedGolden(t *testing.T) {
 			if len(legs) != 1 {
 				t.Fatalf("%d legs", len(legs))
 			}
-			golden(t, tt.record, legs[0])
+			upstreamtest.Golden(t, tt.record, legs[0])
 		})
 	}
 }

@@ -10,16 +10,11 @@
 package cirium
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
@@ -29,11 +24,7 @@ import (
 // PublicBase is the address of the provider's own service.
 const PublicBase = "https://api.flightstats.com/flex"
 
-const (
-	defaultTimeout = 10 * time.Second
-	floor          = 60 * time.Second // the provider's own alerts look once a minute
-	maxBody        = 4 << 20          // a flight with its whole history is under 100 KB
-)
+const floor = 60 * time.Second // the provider's own alerts look once a minute
 
 // options are the extended options of every call. Without useHttpErrors an
 // error comes as a 200; includeDeltas is the change history; includeNewFields
@@ -46,54 +37,30 @@ type Config struct {
 	AppID    string        // sent as the header appId
 	AppKey   string        // sent as the header appKey
 	FlagBase string        // the service's public address, for the URLs of country flags
-	Timeout  time.Duration // for one call, its body included; 0: 10 s
+	Timeout  time.Duration // for one look-up; 0: 10 s
 
-	// HTTPClient makes the calls; nil: one of its own. Its redirect policy is
-	// not used: redirects are never followed, as they would carry the key away.
-	HTTPClient *http.Client
+	HTTPClient *http.Client // makes the calls; nil: one of its own; redirects are never followed
 }
 
 // Source asks Cirium. It is safe for concurrent use.
 type Source struct {
-	base, flagBase string
-	appID, appKey  string
-	client         http.Client
-	timeout        time.Duration
+	client   *upstream.Client
+	flagBase string
 }
 
 var _ upstream.Tracker = (*Source)(nil)
 
 // New returns a source. Nothing is checked or called until the first look-up.
 func New(cfg Config) *Source {
-	s := &Source{
-		base:     strings.TrimSuffix(cmp.Or(cfg.BaseURL, PublicBase), "/"),
+	credentials := http.Header{} // names of the provider's own spelling; HTTP ignores their case
+	credentials.Set("appId", cfg.AppID)
+	credentials.Set("appKey", cfg.AppKey)
+	return &Source{
+		client: upstream.NewClient(upstream.ClientConfig{
+			Name: "cirium", BaseURL: cmp.Or(cfg.BaseURL, PublicBase), Header: credentials, Secrets: []string{cfg.AppKey, cfg.AppID},
+			Timeout: cfg.Timeout, HTTPClient: cfg.HTTPClient,
+		}),
 		flagBase: cfg.FlagBase,
-		appID:    cfg.AppID,
-		appKey:   cfg.AppKey,
-		timeout:  cfg.Timeout,
-	}
-	if s.timeout <= 0 {
-		s.timeout = defaultTimeout
-	}
-	if cfg.HTTPClient != nil {
-		s.client = *cfg.HTTPClient
-	} else {
-		s.client.Transport = newTransport()
-	}
-	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return s
-}
-
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   5 * time.Second,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          32,
-		MaxIdleConnsPerHost:   32,
-		IdleConnTimeout:       90 * time.Second,
-		ExpectContinueTimeout: time.Second,
 	}
 }
 
@@ -120,7 +87,7 @@ func (s *Source) Legs(ctx context.Context, key flight.Key, now flight.Time) (fli
 	}
 	legs, err := ans.legs(key, s.flagBase)
 	if err != nil {
-		return nil, s.unintelligible(err)
+		return nil, s.client.Unintelligible(err)
 	}
 	return upstream.Finish(key, legs, now)
 }
@@ -134,7 +101,7 @@ func (s *Source) Leg(ctx context.Context, key flight.Key, id string, now flight.
 	}
 	leg, err := ans.leg(key, id, s.flagBase)
 	if err != nil {
-		return nil, s.unintelligible(err)
+		return nil, s.client.Unintelligible(err)
 	}
 	legs, err := upstream.Finish(key, leg, now)
 	if err != nil {
@@ -146,47 +113,20 @@ func (s *Source) Leg(ctx context.Context, key flight.Key, id string, now flight.
 // ask makes one call. The path is that below the flight status service, up to
 // the extended options.
 func (s *Source) ask(ctx context.Context, key flight.Key, path string) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := s.client.Within(ctx)
 	defer cancel()
-	resp, body, err := s.call(ctx, s.base+"/flightstatus/rest/v2/json/flight/status/"+path+"extendedOptions="+options)
+	got, err := s.client.Get(ctx, "/flightstatus/rest/v2/json/flight/status/"+path+"extendedOptions="+options)
 	if err != nil {
 		return nil, err
 	}
-	ans, err := parse(body)
-	if refused := s.refusal(key, resp, ans); refused != nil {
+	ans, err := parse(got.Body)
+	if refused := s.refusal(key, got, ans); refused != nil {
 		return nil, refused
 	}
 	if err != nil {
-		return nil, s.unintelligible(err)
+		return nil, s.client.Unintelligible(err)
 	}
 	return ans, nil
-}
-
-// call sends the request and reads the whole answer.
-func (s *Source) call(ctx context.Context, address string) (*http.Response, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil { // err has the address in it
-		return nil, nil, s.unintelligible(errors.New("the base URL is no URL"))
-	}
-	// Names of the provider's own spelling; HTTP ignores their case.
-	req.Header.Set("appId", s.appID)
-	req.Header.Set("appKey", s.appKey)
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "flightwire")
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return nil, nil, s.unreachable(ctx, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var body bytes.Buffer
-	n, err := body.ReadFrom(io.LimitReader(resp.Body, maxBody+1))
-	if err != nil {
-		return nil, nil, s.unreachable(ctx, err)
-	}
-	if n > maxBody {
-		return nil, nil, s.unintelligible(fmt.Errorf("the answer is over %d bytes", maxBody))
-	}
-	return resp, body.Bytes(), nil
 }
 
 // byNumber returns the path of the by-flight call. utc=false: the date is local

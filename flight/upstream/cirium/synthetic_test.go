@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/upstream/upstreamtest"
 )
 
 func TestCancelled(t *testing.T) {
 	s := look(t, fixture(t, "synthetic_cancelled.json"), "AA", "100", "2026-03-29")[0]
-	golden(t, "synthetic_cancelled", s)
+	upstreamtest.Golden(t, "synthetic_cancelled", s)
 	if s.Status.Code != "C" || s.Status.Phase != flight.PhaseCancelled || !s.Status.Cancelled {
 		t.Errorf("status %+v", s.Status)
 	}
@@ -25,7 +26,7 @@ func TestCancelled(t *testing.T) {
 
 func TestRedirected(t *testing.T) {
 	s := look(t, fixture(t, "synthetic_redirected.json"), "AA", "100", "2026-03-29")[0]
-	golden(t, "synthetic_redirected", s)
+	upstreamtest.Golden(t, "synthetic_redirected", s)
 	if s.Status.Phase != flight.PhaseRedirected || !s.Status.Diverted {
 		t.Errorf("status %+v", s.Status)
 	}
@@ -46,7 +47,7 @@ func TestNotOperational(t *testing.T) {
 
 func TestTimeline(t *testing.T) {
 	s := look(t, fixture(t, "synthetic_history.json"), "SQ", "26", "2026-10-09")[0]
-	golden(t, "synthetic_history", s)
+	upstreamtest.Golden(t, "synthetic_history", s)
 	if !slices.IsSortedFunc(s.Timeline, func(x, y flight.TimelineEntry) int { return int(y.OccurredAt - x.OccurredAt) }) {
 		t.Error("the timeline is not newest first")
 	}
@@ -121,7 +122,7 @@ func TestIrregularOperations(t *testing.T) {
 			t.Errorf("%+v says %q", tt.op, got)
 		}
 	}
-	rec := &record{Irregular: list[irregular]{
+	rec := &record{Irregular: []irregular{
 		{Type: "REINSTATEMENT", At: "2026-01-02T00:00:00.000Z", Message: "Back on"},
 		{Type: "CANCELLATION", At: "2026-01-01T00:00:00.000Z"},
 	}}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/flightwire/flightwire/flight"
+	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 // field is what an update can change: its code, what it is called, and the
@@ -191,7 +192,7 @@ func clock(local, utc string) string {
 		if t, err := parseLocal(local); err == nil {
 			return t.Format(readable)
 		}
-		return clip(local, 40)
+		return upstream.Clip(local, 40)
 	}
 	if utc == "" {
 		return ""
@@ -199,7 +200,7 @@ func clock(local, utc string) string {
 	if t, err := parseUTC(utc); err == nil {
 		return t.Format(readable) + " UTC"
 	}
-	return clip(utc, 40)
+	return upstream.Clip(utc, 40)
 }
 
 // operation names a type of irregular operation; one that we do not know by

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/places"
+	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 const localLayout = "2006-01-02T15:04:05.000"
@@ -56,20 +57,12 @@ func (s *stamp) moment(tz string) (time.Time, error) {
 }
 
 func parseUTC(s string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, s)
-	return plausible(t.UTC(), s, err)
+	t, err := upstream.ParseTime(s, time.RFC3339)
+	return t.UTC(), err
 }
 
 func parseLocal(s string) (time.Time, error) {
-	t, err := time.Parse("2006-01-02T15:04:05", s) // takes a fraction too
-	return plausible(t, s, err)
-}
-
-func plausible(t time.Time, s string, err error) (time.Time, error) {
-	if err != nil || t.Year() <= 1970 || t.Year() >= 2200 {
-		return time.Time{}, fmt.Errorf("%q is no time", clip(s, 40))
-	}
-	return t, nil
+	return upstream.ParseTime(s, "2006-01-02T15:04:05") // takes a fraction too
 }
 
 // onClocksOf returns a moment on the clocks of an airport.

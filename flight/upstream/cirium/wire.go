@@ -1,21 +1,21 @@
 package cirium
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 // answer is the body of a flight status answer, as far as it is used. A field
 // of a wrong type counts as absent; what a snapshot cannot do without is
 // checked where it is read.
 type answer struct {
-	Error    *wireError   `json:"error"`
-	Appendix appendix     `json:"appendix"`
-	Statuses list[record] `json:"flightStatuses"` // by flight
-	Status   *record      `json:"flightStatus"`   // by id
+	Error    *wireError `json:"error"`
+	Appendix appendix   `json:"appendix"`
+	Statuses []record   `json:"flightStatuses"` // by flight
+	Status   *record    `json:"flightStatus"`   // by id
 }
 
 type wireError struct {
@@ -26,9 +26,9 @@ type wireError struct {
 }
 
 type appendix struct {
-	Airlines   list[wireAirline]   `json:"airlines"`
-	Airports   list[wireAirport]   `json:"airports"`
-	Equipments list[wireEquipment] `json:"equipments"`
+	Airlines   []wireAirline   `json:"airlines"`
+	Airports   []wireAirport   `json:"airports"`
+	Equipments []wireEquipment `json:"equipments"`
 }
 
 type wireAirline struct {
@@ -69,7 +69,7 @@ type record struct {
 	ArrivalDate   *stamp            `json:"arrivalDate"`
 	Status        string            `json:"status"`
 	Times         map[string]*stamp `json:"operationalTimes"`
-	Codeshares    list[codeshare]   `json:"codeshares"`
+	Codeshares    []codeshare       `json:"codeshares"`
 	Durations     struct {
 		ScheduledBlock minutes `json:"scheduledBlockMinutes"`
 		Block          minutes `json:"blockMinutes"`
@@ -86,8 +86,8 @@ type record struct {
 		Actual     text `json:"actualEquipmentIataCode"`
 		TailNumber text `json:"tailNumber"`
 	} `json:"flightEquipment"`
-	Updates   list[update]    `json:"flightStatusUpdates"`
-	Irregular list[irregular] `json:"irregularOperations"`
+	Updates   []update    `json:"flightStatusUpdates"`
+	Irregular []irregular `json:"irregularOperations"`
 	Incident  *struct {
 		Date    string `json:"date"`
 		Message string `json:"message"`
@@ -108,10 +108,10 @@ func (c *codeshare) lease() bool { return c.Relationship == "S" || c.Relationshi
 
 // update is one entry of a leg's history, oldest first in an answer.
 type update struct {
-	At     stamp            `json:"updatedAt"`
-	Source string           `json:"source"`
-	Texts  list[textUpdate] `json:"updatedTextFields"`
-	Dates  list[dateUpdate] `json:"updatedDateFields"`
+	At     stamp        `json:"updatedAt"`
+	Source string       `json:"source"`
+	Texts  []textUpdate `json:"updatedTextFields"`
+	Dates  []dateUpdate `json:"updatedDateFields"`
 }
 
 type textUpdate struct {
@@ -145,39 +145,27 @@ type stamp struct {
 // parse decodes a body. What it returns beside an error may be used for its
 // Error alone.
 func parse(body []byte) (*answer, error) {
-	if body = bytes.TrimSpace(body); len(body) == 0 || body[0] != '{' {
-		return nil, errors.New("the answer is no JSON object")
+	a := new(answer)
+	mistyped, err := upstream.Decode(body, '{', a)
+	if err != nil {
+		return nil, err
 	}
-	var a answer
-	err := json.Unmarshal(body, &a)
-	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !wrongType {
-		return nil, errors.New("the answer is no JSON: " + err.Error())
+	if mistyped != nil || a.Statuses == nil && a.Status == nil {
+		a = new(answer)
+		if _, err := upstream.Decode(unwrap(body), '{', a); err != nil {
+			return nil, err
+		}
 	}
 	if a.Status != nil {
 		a.Statuses = append(a.Statuses, *a.Status)
 	}
 	if a.Statuses == nil {
-		return &a, errors.New("the answer has no flightStatuses")
+		return a, errors.New("the answer has no flightStatuses")
 	}
-	return &a, nil
+	return a, nil
 }
 
-// text is a string that may come as a number.
-type text string
-
-// UnmarshalJSON never fails: what is neither is empty.
-func (t *text) UnmarshalJSON(b []byte) error {
-	var s string
-	switch {
-	case len(b) == 0:
-	case b[0] == '"':
-		_ = json.Unmarshal(b, &s)
-	case b[0] == '-' || b[0] >= '0' && b[0] <= '9':
-		s = string(b)
-	}
-	*t = text(strings.TrimSpace(s))
-	return nil
-}
+type text = upstream.Text
 
 // minutes is a whole number that may come as a string. Zero is absent: no leg
 // takes no time.
@@ -200,30 +188,4 @@ func (m minutes) known() *int {
 	}
 	n := int(m)
 	return &n
-}
-
-// list is an array, which some of the provider's services wrap in an object of
-// one member.
-type list[T any] []T
-
-// UnmarshalJSON never fails: what is no array is nil, null an empty one.
-func (l *list[T]) UnmarshalJSON(b []byte) error {
-	*l = nil
-	if len(b) > 0 && b[0] == '{' {
-		var wrapped map[string]json.RawMessage
-		if json.Unmarshal(b, &wrapped) != nil || len(wrapped) != 1 {
-			return nil
-		}
-		for _, b = range wrapped {
-		}
-	}
-	switch {
-	case len(b) > 0 && b[0] == '[':
-		items := make([]T, 0, 4)
-		_ = json.Unmarshal(b, &items) // the text is valid; items of a wrong type stay empty
-		*l = items
-	case string(b) == "null":
-		*l = list[T]{}
-	}
-	return nil
 }

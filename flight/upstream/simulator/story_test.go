@@ -2,7 +2,6 @@ package simulator_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +12,8 @@ import (
 
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/upstream/simulator"
+	"github.com/flightwire/flightwire/flight/upstream/upstreamtest"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 const minute = flight.Time(60_000)
 
@@ -64,7 +62,7 @@ func story(t testing.TB, w *simulator.Source, key flight.Key, leg int, from, to,
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if *upstreamtest.Update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
