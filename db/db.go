@@ -127,8 +127,13 @@ func (db *DB) SyncClock(ctx context.Context) error {
 // transaction that PostgreSQL broke off over a deadlock is run again, so fn
 // must leave no trace outside it.
 func (db *DB) tx(ctx context.Context, op string, fn func(*Tx) error) error {
+	return db.tryAgain(ctx, op, func() error { return db.tryTx(ctx, op, fn) })
+}
+
+// tryAgain runs what PostgreSQL may break off until it has not.
+func (db *DB) tryAgain(ctx context.Context, op string, run func() error) error {
 	for try := 0; ; try++ {
-		err := db.tryTx(ctx, op, fn)
+		err := run()
 		if err == nil || try == 4 || !retryable(err) {
 			return domainError(ctx, op, err)
 		}
