@@ -168,10 +168,7 @@ func (db *DB) ClaimEvents(ctx context.Context, events []string, lease time.Durat
 		rows = nil
 		now := db.Now()
 		db.beforeCommit("claim events")
-		return queries{db.write, db.kind}.sel(ctx, &rows, `UPDATE events SET attempts = attempts + 1, lease_token = $2, leased_at = $3, next_attempt_at = $4
-			WHERE id IN (SELECT e.id FROM events e WHERE e.id IN (SELECT x.id FROM `+db.kind.ids()+`)
-				AND e.status = 'pending' AND e.lease_token = '' AND e.next_attempt_at <= $3`+db.kind.skipLocked("e")+`)
-			RETURNING id, subscription_id, type, envelope, flight_id, version, attempts, interruptions, lane`,
+		return queries{db.write, db.kind}.sel(ctx, &rows, db.kind.claimEvents(),
 			idList(events), token, At(now), At(now.Add(lease)))
 	})
 	if err != nil || len(rows) == 0 {
@@ -201,6 +198,18 @@ func (db *DB) ClaimEvents(ctx context.Context, events []string, lease time.Durat
 		}
 	}
 	return out, nil
+}
+
+// claimEvents finds the rows by their ids and writes each once. The status is
+// compared in a way that no index knows: PostgreSQL may believe that nothing is
+// pending, as when it last looked, and would go through all that is.
+func (d dialect) claimEvents() string {
+	return `WITH due AS MATERIALIZED (
+			SELECT e.` + d.place() + ` AS place FROM ` + d.ids() + ` JOIN events e ON e.id = x.id
+			WHERE e.status || '' = 'pending' AND e.lease_token = '' AND e.next_attempt_at <= $3` + d.skipLocked("e") + `)
+		UPDATE events SET attempts = attempts + 1, lease_token = $2, leased_at = $3, next_attempt_at = $4
+		FROM due WHERE events.` + d.place() + ` = due.place
+		RETURNING id, subscription_id, type, envelope, flight_id, version, attempts, interruptions, lane`
 }
 
 // attempt completes a claimed row. What stands in its way is the attempt's

@@ -226,8 +226,8 @@ func TestSlowReceiverDelaysNobody(t *testing.T) {
 		r.source.say(leg())
 		account := r.account(t)
 		const n = 30
-		for range n {
-			r.subscribe(t, account, slow.URL)
+		for i := range n { // endpoints of their own: one alone would not get so many places
+			r.subscribe(t, account, fmt.Sprintf("%s/%d", slow.URL, i))
 		}
 		for range n {
 			slow.next(t)
