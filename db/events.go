@@ -168,7 +168,7 @@ func (db *DB) ClaimEvents(ctx context.Context, events []string, lease time.Durat
 		rows = nil
 		now := db.Now()
 		db.beforeCommit("claim events")
-		return queries{db.write, db.kind}.sel(ctx, &rows, db.kind.claimEvents(),
+		return db.writes.sel(ctx, &rows, db.kind.claimEvents(),
 			idList(events), token, At(now), At(now.Add(lease)))
 	})
 	if err != nil || len(rows) == 0 {

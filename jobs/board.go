@@ -172,7 +172,7 @@ func at(m map[string]*count, key string) *count {
 
 // take seats up to most of the events that wait in a lane, from each endpoint
 // in turn.
-func (b *board) take(lane db.Lane, most int) (seats []seat) {
+func (b *board) take(lane db.Lane, most int) (seats []*seat) {
 	l := &b.lanes[lane]
 	for passed := 0; passed < len(l.turn) && len(seats) < most && b.free(lane) > 0; {
 		e := l.turn[0]
@@ -195,7 +195,7 @@ func (b *board) take(lane db.Lane, most int) (seats []seat) {
 			e.line[lane], e.inTurn[lane] = nil, false
 		}
 		b.seat(e, d, lane)
-		seats = append(seats, seat{Due: d, endpoint: e, lane: lane})
+		seats = append(seats, &seat{Due: d, endpoint: e, lane: lane})
 	}
 	return seats
 }

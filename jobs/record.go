@@ -17,24 +17,40 @@ const (
 )
 
 // record writes results in groups: whatever has come in while the group before
-// was being written.
+// was being written, and a moment longer while more is under way.
 func (d *dispatcher) record() {
 	for r := range d.results {
 		group := append(make([]db.Result, 0, recordMost), r)
-	more:
-		for len(group) < recordMost {
-			select {
-			case r, ok := <-d.results:
-				if !ok {
-					break more
-				}
-				group = append(group, r)
-			default:
-				break more
-			}
+		group = d.gather(group)
+		if len(group) < gatherMost && d.underWay() > 0 {
+			time.Sleep(gatherFor)
+			group = d.gather(group)
 		}
 		d.recordGroup(group)
 	}
+}
+
+// gather adds the results that are there.
+func (d *dispatcher) gather(group []db.Result) []db.Result {
+	for len(group) < recordMost {
+		select {
+		case r, ok := <-d.results:
+			if !ok {
+				return group
+			}
+			group = append(group, r)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// underWay returns how many attempts have places.
+func (d *dispatcher) underWay() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.board.lanes[db.Prompt].underWay + d.board.lanes[db.Slow].underWay
 }
 
 // recordGroup writes one group, again and again while the database is away:
