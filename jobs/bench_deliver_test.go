@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +64,17 @@ type bench struct {
 	meter   meter
 	account string
 	bare    float64 // deliveries a second of the bare loop
+
+	claims, records atomic.Int64 // statements that claimed, groups that were recorded
+}
+
+func (b *bench) count(step string) {
+	switch step {
+	case "deliver.claimed":
+		b.claims.Add(1)
+	case "deliver.recorded":
+		b.records.Add(1)
+	}
 }
 
 func newBench(t *testing.T, m dbtest.Mode, change func(*setup)) *bench {
@@ -73,6 +85,7 @@ func newBench(t *testing.T, m dbtest.Mode, change func(*setup)) *bench {
 	fmt.Printf("%s: bare loop: %.0f/s, CPU %v each\n", m.Name, b.bare, cpu.Round(time.Microsecond))
 	b.rig = rigWith(t, m, func(s *setup) {
 		s.Source = b.source
+		s.Step = b.count
 		change(s)
 	})
 	b.account = b.rig.account(t)
@@ -136,6 +149,8 @@ func (b *bench) run(t *testing.T, what string, n, times int, begin func(i int)) 
 		cpu  spent
 	}
 	var all []figures
+	b.claims.Store(0)
+	b.records.Store(0)
 	for i := range times {
 		used, start := b.meter.now(), time.Now()
 		begin(i)
@@ -149,8 +164,9 @@ func (b *bench) run(t *testing.T, what string, n, times int, begin func(i int)) 
 	slices.SortFunc(all, func(a, b figures) int { return int(a.rate - b.rate) })
 	rate := all[len(all)/2].rate
 	each := func(d time.Duration) time.Duration { return (d / time.Duration(n)).Round(time.Microsecond) }
-	fmt.Printf("%s: %s: %.0f/s, %.2f of the bare loop; CPU %v each (ours %v, PostgreSQL %v, Redis %v); median of %d\n",
-		b.Name, what, rate, rate/b.bare, each(cpu.all()), each(cpu.Own), each(cpu.Postgres), each(cpu.Redis), times)
+	fmt.Printf("%s: %s: %.0f/s, %.2f of the bare loop; CPU %v each (ours %v, PostgreSQL %v, Redis %v); median of %d; %d in a claim, %d recorded at a time\n",
+		b.Name, what, rate, rate/b.bare, each(cpu.all()), each(cpu.Own), each(cpu.Postgres), each(cpu.Redis), times,
+		int64(n*times)/max(1, b.claims.Load()), int64(n*times)/max(1, b.records.Load()))
 }
 
 // percentiles prints how long deliveries took.
