@@ -5,7 +5,7 @@ TIMEOUT ?= 20m
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day
+.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day storm
 .NOTPARALLEL:
 
 help: ## this list
@@ -69,3 +69,6 @@ bench-watch: ## how two real days are watched, in virtual time: calls against de
 
 replay-day: ## a whole real day through the running service, on both modes; prints its figures
 	@FLIGHTWIRE_REPLAY_DAY=full test/with-servers go test -run '^TestRealDay$$' -count=1 -v -timeout 60m $(ARGS) .
+
+storm: ## 500 flights through ten minutes of storms, workers killed all the while, on both modes; prints its figures
+	@FLIGHTWIRE_STORM=full test/with-servers go test -run '^TestStorm$$' -count=1 -v -timeout 60m $(ARGS) .

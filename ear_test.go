@@ -43,6 +43,7 @@ type ear struct {
 	bodies  map[string][]byte // by event id
 	faults  []string
 	posts   []post
+	refuse  func() bool   // whether to answer 503, called under the lock; nil: never
 	arrived chan struct{} // one slot: something came
 }
 
@@ -89,7 +90,11 @@ func (e *ear) take(w http.ResponseWriter, r *http.Request) {
 		e.bodies[h.ID] = body
 		e.events[h.SubscriptionID] = append(e.events[h.SubscriptionID], h)
 	}
-	w.WriteHeader(http.StatusNoContent)
+	if e.refuse != nil && e.refuse() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	} else {
+		w.WriteHeader(http.StatusNoContent)
+	}
 	select {
 	case e.arrived <- struct{}{}:
 	default:

@@ -27,10 +27,18 @@ type service struct {
 // serve starts the service and returns when it is ready.
 func (m mode) serve(t *testing.T, env ...string) *service {
 	t.Helper()
+	s := m.work(t, env...)
+	s.client.key = m.newKey(t)
+	return s
+}
+
+// work is serve without a key: nobody calls that process.
+func (m mode) work(t *testing.T, env ...string) *service {
+	t.Helper()
 	s := &service{failpoint: filepath.Join(t.TempDir(), "failpoint")}
 	env = append(append([]string{"FLIGHTWIRE_FAILPOINT_FILE=" + s.failpoint}, m.env...), env...)
 	s.process = startBinary(t, []string{m.command}, env)
-	s.client = client{t, s.process.base, m.newKey(t)}
+	s.client = client{t, s.process.base, ""}
 	return s
 }
 

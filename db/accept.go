@@ -294,6 +294,9 @@ func (d *door) insertUpdate(ctx context.Context, f *flightRow, s step, changes [
 // watches any more, nor while another process holds the claim. next is nil
 // when the answer was refused.
 func (d *door) plan(ctx context.Context, f *flightRow, next *flight.Snapshot) error {
+	if next != nil {
+		f.PollFailures = 0
+	}
 	mine := d.Poll != nil && d.Poll.FlightID == f.ID && d.Poll.Token == f.PollToken
 	claimed := f.PollToken != "" && f.PollLeaseUntil.Std().After(d.wall) && !mine
 	if next == nil {
@@ -311,7 +314,7 @@ func (d *door) plan(ctx context.Context, f *flightRow, next *flight.Snapshot) er
 	}
 	if f.watched() && !claimed {
 		p := d.Schedule.Next(next, d.Now)
-		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures = world(p.At), p.Reason, "", Time{}, 0
+		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil = world(p.At), p.Reason, "", Time{}
 		f.LastPolledAt = world(d.Now)
 	}
 	return d.saveFlight(ctx, f)

@@ -101,7 +101,7 @@ func (db *DB) standing(ctx context.Context, rows []flightRow) (Standing, error) 
 		if err != nil {
 			return Standing{}, err
 		}
-		legs[rows[i].ID] = snap.FetchedAgain(rows[i].FetchedAt.Flight())
+		legs[rows[i].ID] = rows[i].asOfNow(snap)
 	}
 	slices.SortFunc(rows, func(a, b flightRow) int { return place(legs[a.ID]) - place(legs[b.ID]) })
 	for i := range rows {
@@ -168,7 +168,21 @@ func (tx *Tx) present(ctx context.Context, f *flightRow) (*flight.Snapshot, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.FetchedAgain(f.FetchedAt.Flight()), nil
+	return f.asOfNow(s), nil
+}
+
+// asOfNow returns the row's snapshot as of the last answer, marked as stale
+// where polls have failed since.
+func (f *flightRow) asOfNow(s *flight.Snapshot) *flight.Snapshot {
+	return asOf(s, f.FetchedAt, f.PollFailures)
+}
+
+func asOf(s *flight.Snapshot, fetched Time, failures int) *flight.Snapshot {
+	s = s.FetchedAgain(fetched.Flight())
+	if failures > 0 {
+		return s.AsStale()
+	}
+	return s
 }
 
 // Update is one version of a leg's snapshot.
@@ -225,13 +239,14 @@ func (db *DB) UpdatesAfter(ctx context.Context, flightID string, version int64, 
 }
 
 // LatestUpdate returns the present state of a leg. Its snapshot is fetched
-// when the upstream was last asked. CodeNotFound when there is no such leg.
+// when the upstream last answered. CodeNotFound when there is no such leg.
 func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error) {
 	var r struct {
 		updateRow
-		FetchedAt Time `db:"fetched_at"`
+		FetchedAt    Time `db:"fetched_at"`
+		PollFailures int  `db:"poll_failures"`
 	}
-	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.created_at, f.fetched_at
+	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.created_at, f.fetched_at, f.poll_failures
 		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id = $1`, flightID)
 	if err != nil {
 		return Update{}, domainError(ctx, "latest update", err)
@@ -240,7 +255,7 @@ func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error)
 	if err != nil {
 		return Update{}, domainError(ctx, "latest update", err)
 	}
-	u.Snapshot = u.Snapshot.FetchedAgain(r.FetchedAt.Flight())
+	u.Snapshot = asOf(u.Snapshot, r.FetchedAt, r.PollFailures)
 	return u, nil
 }
 

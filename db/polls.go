@@ -97,6 +97,22 @@ func (db *DB) ConfirmPoll(ctx context.Context, c PollClaim, lease time.Duration)
 	return ok, err
 }
 
+// TrackedLeg is a leg that is watched, and the id by which its provider knows it.
+type TrackedLeg struct {
+	Leg              string `db:"leg"` // its key with the route
+	Provider         string `db:"provider"`
+	ProviderFlightID string `db:"provider_flight_id"`
+}
+
+// TrackedLegs returns the legs of a flight that are polled and whose provider
+// has an id for them.
+func (db *DB) TrackedLegs(ctx context.Context, key flight.Key) ([]TrackedLeg, error) {
+	var legs []TrackedLeg
+	err := db.sel(ctx, &legs, `SELECT leg, provider, provider_flight_id FROM flights
+		WHERE flight_key = $1 AND resolved AND next_poll_at IS NOT NULL AND provider_flight_id <> '' ORDER BY id`, key.String())
+	return legs, domainError(ctx, "tracked legs", err)
+}
+
 // FailPoll ends a claim after an upstream error: what stands stays, the next
 // poll backs off, and a watch whose time has come ends all the same. due are
 // the events that may be delivered at once.

@@ -293,3 +293,41 @@ func TestViewers(t *testing.T) {
 		r.sound()
 	})
 }
+
+// What stands is marked as stale from the first poll that fails to the first
+// answer, whoever asked for it, also when nobody watches any more.
+func TestStale(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.say(leg()).IDs[0]
+		s := r.found(id)
+		stale := func(want bool) {
+			r.Helper()
+			u, err := r.d.LatestUpdate(r.Context(), id)
+			if err != nil {
+				r.Fatal(err)
+			}
+			if st := r.standing(); u.Snapshot.Stale != want || st.Legs[0].Stale != want {
+				r.Errorf("stale: %v and %v, want %v", u.Snapshot.Stale, st.Legs[0].Stale, want)
+			}
+		}
+		fail := func() {
+			r.Helper()
+			r.now += 60 * minute
+			if _, err := r.d.FailPoll(r.Context(), r.onlyPoll(time.Minute), r.now, fiveMinutes, 0); err != nil {
+				r.Fatal(err)
+			}
+		}
+		stale(false)
+		fail()
+		stale(true)
+		fail()
+		r.say(leg()) // a look-up
+		stale(false)
+		fail()
+		r.pause(s.ID)
+		stale(true)
+		r.say(leg(gate("C1")))
+		stale(false)
+		r.sound()
+	})
+}

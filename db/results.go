@@ -138,8 +138,8 @@ type settled struct {
 // settle writes the events and the log, and reckons the counters.
 func (r *recorder) settle(ctx context.Context, results []Result) error {
 	rows := make([]settled, 0, len(results))
-	due := make(map[string]time.Time, len(results))
-	for _, res := range results {
+	due := make([]time.Time, len(results))
+	for i, res := range results {
 		row := settled{ID: res.Attempt.EventID, Token: res.Attempt.token, Lane: Slow} // where retries wait
 		switch stopped := r.stopped(res.Attempt); {
 		case res.Status == flight.DeliverySucceeded:
@@ -149,11 +149,11 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		case stopped:
 			row.Status = flight.EventMissed
 		case res.Status == flight.DeliveryInterrupted: // it is made anew
-			row.Status, row.Lane, due[row.ID] = flight.EventPending, res.Attempt.Lane, r.now
+			row.Status, row.Lane, due[i] = flight.EventPending, res.Attempt.Lane, r.now
 			row.NextAttemptAt = r.kind.moment(r.now)
 		default:
-			row.Status, due[row.ID] = flight.EventPending, r.now.Add(res.RetryAfter)
-			row.NextAttemptAt = r.kind.moment(due[row.ID])
+			row.Status, due[i] = flight.EventPending, r.now.Add(res.RetryAfter)
+			row.NextAttemptAt = r.kind.moment(due[i])
 		}
 		if res.Status == flight.DeliveryInterrupted {
 			row.Interrupted = 1
@@ -161,34 +161,38 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		rows = append(rows, row)
 	}
 	var mine []struct {
-		ID  string `db:"id"`
-		Seq int64  `db:"seq"`
+		ID       string `db:"id"`
+		Seq      int64  `db:"seq"`
+		Attempts int    `db:"attempts"`
 	}
 	err := r.sel(ctx, &mine, `UPDATE events SET status = x.status, next_attempt_at = x.next_attempt_at, lane = x.lane, delivered_at = x.delivered_at, lease_token = '',
 			interruptions = interruptions + x.interrupted
 		FROM `+r.kind.rows("id text", "token text", "status text", "next_attempt_at timestamptz", "lane int", "delivered_at timestamptz", "interrupted int")+`
-		WHERE events.id = x.id AND events.lease_token = x.token AND events.status = 'pending' RETURNING events.id, events.seq`, jsonText(rows))
+		WHERE events.id = x.id AND events.lease_token = x.token AND events.status = 'pending' RETURNING events.id, events.seq, events.attempts`, jsonText(rows))
 	if err != nil {
 		return err
 	}
-	seqs := make(map[string]int64, len(mine))
+	type attempt struct { // the event alone would not do: one group may have an attempt whose claim ran out and its successor
+		event  string
+		number int
+	}
+	seqs := make(map[attempt]int64, len(mine))
 	for _, m := range mine {
-		seqs[m.ID] = m.Seq
+		seqs[attempt{m.ID, m.Attempts}] = m.Seq
 	}
 	var log []deliveryRow
-	for _, res := range results {
-		seq, ok := seqs[res.Attempt.EventID]
+	for i, res := range results {
+		seq, ok := seqs[attempt{res.Attempt.EventID, res.Attempt.Number}]
 		if !ok {
 			continue // the claim ran out, or the subscription is deleted
 		}
-		next := due[res.Attempt.EventID]
-		log = append(log, r.deliveryRow(res, next))
+		log = append(log, r.deliveryRow(res, due[i]))
 		switch {
-		case next.IsZero():
+		case due[i].IsZero():
 		case res.Status == flight.DeliveryInterrupted:
 			continue // it is still its turn
 		default:
-			r.out.Retries = append(r.out.Retries, next)
+			r.out.Retries = append(r.out.Retries, due[i])
 		}
 		r.count(res, seq)
 	}

@@ -80,6 +80,36 @@ func TestCounters(t *testing.T) {
 	})
 }
 
+// An attempt whose claim ran out and the one that took its place are recorded
+// together, as when a process was stopped over its claim and goes on: the first
+// is the log's already, and its result counts for nothing.
+func TestStaleResultBesideItsSuccessor(t *testing.T) {
+	each(t, func(r *rig) {
+		s := r.waiting(1)
+		stale := r.only(time.Microsecond)
+		var next db.Attempt
+		for next.EventID == "" { // until the claim has run out
+			if got := r.claim(1, time.Minute); len(got) == 1 {
+				next = got[0]
+			}
+		}
+		if next.EventID != stale.EventID || next.Number != 2 {
+			r.Fatalf("%+v after %+v", next, stale)
+		}
+		late := result(stale, flight.DeliveryRetrying)
+		late.RetryAfter = time.Hour
+		if out := r.record(late, result(next, flight.DeliverySucceeded)); len(out.Retries) > 0 {
+			r.Errorf("a retry is scheduled of what was delivered: %+v", out)
+		}
+		log := r.strings(`SELECT attempt || ' ' || status FROM deliveries WHERE subscription_id = $1 ORDER BY attempt, status`, s.ID)
+		r.same("the log", log, []string{"1 interrupted", "2 succeeded"})
+		if got := r.sub(s.ID); got.DeliveredCount != 1 {
+			r.Errorf("%+v", got)
+		}
+		r.sound()
+	})
+}
+
 func TestFailuresSuspend(t *testing.T) {
 	each(t, func(r *rig) {
 		s := r.waiting(1)

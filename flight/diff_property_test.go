@@ -2,6 +2,7 @@ package flight_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -129,22 +130,51 @@ func TestDiffOrderIsFixed(t *testing.T) {
 func TestChangesAppliedGiveTheNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prev, next := pair(t)
-		known := fieldsOf(prev)
-		for path := range known {
-			if unwatched(path, prev) && !unwatched(path, next) && gateOf(path, next) == nil {
-				known[path] = "" // a runway time that did not count, and takes the gate's place
+		checkApplied(t, prev, next)
+	})
+}
+
+// TestUpdatesAppliedGiveWhatCounts: the same holds from update to update of
+// whatever an upstream says one after the other, with values that come and go
+// and are held for a while.
+func TestUpdatesAppliedGiveWhatCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now, counts := utc("2026-03-10 20:00"), snapshots().Draw(t, "first")
+		raw := counts
+		var held []flight.Held
+		for range rapid.IntRange(1, 10).Draw(t, "answers") {
+			now = plus(now, time.Duration(rapid.IntRange(1, 20).Draw(t, "minutes"))*time.Minute)
+			if rapid.IntRange(0, 2).Draw(t, "news") == 0 {
+				raw = snapshots().Draw(t, "raw")
 			}
-		}
-		for _, c := range flight.Diff(prev, next) {
-			known.apply(t, c)
-		}
-		want := fieldsOf(next)
-		for path, v := range want {
-			if known[path] != v && !unwatched(path, next) {
-				t.Fatalf("%s is %q after the changes, want %q", path, known[path], v)
+			said := raw
+			for _, path := range slices.Sorted(maps.Keys(drops)) {
+				if rapid.IntRange(0, 3).Draw(t, path) == 0 {
+					said = with(said, drops[path])
+				}
 			}
+			prev := counts
+			counts, held = flight.Hold(prev, held, said, now, holdWindow)
+			checkApplied(t, prev, counts)
 		}
 	})
+}
+
+func checkApplied(t *rapid.T, prev, next *flight.Snapshot) {
+	known := fieldsOf(prev)
+	for path := range known {
+		if unwatched(path, prev) && !unwatched(path, next) && gateOf(path, next) == nil {
+			known[path] = "" // a runway time that did not count, and takes the gate's place
+		}
+	}
+	for _, c := range flight.Diff(prev, next) {
+		known.apply(t, c)
+	}
+	for path, v := range fieldsOf(next) {
+		if known[path] != v && !unwatched(path, next) {
+			t.Fatalf("%s is %q after the changes, want %q", path, known[path], v)
+		}
+	}
 }
 
 // fields are the watched fields of a snapshot by path, as words; times to the

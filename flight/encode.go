@@ -55,6 +55,13 @@ func (s *Snapshot) FetchedAgain(t Time) *Snapshot {
 	return &c
 }
 
+// AsStale returns s marked as stale.
+func (s *Snapshot) AsStale() *Snapshot {
+	c := *s
+	c.Stale = true
+	return &c
+}
+
 // SameContent reports whether a and b say the same but for when they were
 // fetched, and for the address at which this service serves flags: each process
 // may have its own.

@@ -84,13 +84,3 @@ func legList(legs []LegRef) string {
 	}
 	return b.String()
 }
-
-// SameLeg reports whether a and b describe one leg of one flight: the same
-// upstream id, else the same flight and route: another upstream has other ids.
-func SameLeg(a, b *Snapshot) bool {
-	if a.ProviderFlightID != "" && a.ProviderFlightID == b.ProviderFlightID {
-		return true
-	}
-	return a.Key() == b.Key() &&
-		a.Departure.Airport.IATA == b.Departure.Airport.IATA && a.Arrival.Airport.IATA == b.Arrival.Airport.IATA
-}

@@ -95,35 +95,3 @@ func TestRefs(t *testing.T) {
 		t.Errorf("refs:\n got %s\nwant %s", got, want)
 	}
 }
-
-func TestSameLeg(t *testing.T) {
-	s := base()
-	edit := func(edits ...func(*flight.Snapshot)) *flight.Snapshot { return with(s, edits...) }
-	renumber := func(s *flight.Snapshot) { s.FlightNumber = "101" }
-	nextDay := func(s *flight.Snapshot) { s.Date = "2026-03-11" }
-	reroute := func(s *flight.Snapshot) { s.Arrival.Airport.IATA = "LGW" }
-	otherID := func(s *flight.Snapshot) { s.ProviderFlightID = "q9" }
-	noID := func(s *flight.Snapshot) { s.ProviderFlightID = "" }
-	for _, c := range []struct {
-		name string
-		b    *flight.Snapshot
-		want bool
-	}{
-		{"itself", edit(), true},
-		{"another number under one id", edit(renumber), true},
-		{"past midnight under one id", edit(nextDay), true},
-		{"another route under one id", edit(reroute), true},
-		{"another upstream", edit(otherID), true},
-		{"an upstream without ids", edit(noID), true},
-		{"another route and id", edit(otherID, reroute), false},
-		{"another number and id", edit(otherID, renumber), false},
-		{"another date, no id", edit(noID, nextDay), false},
-	} {
-		if got := flight.SameLeg(s, c.b); got != c.want || flight.SameLeg(c.b, s) != got {
-			t.Errorf("%s: %v", c.name, got)
-		}
-	}
-	if flight.SameLeg(edit(noID), edit(noID, reroute)) {
-		t.Error("two legs without ids on different routes are one")
-	}
-}

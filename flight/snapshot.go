@@ -24,6 +24,10 @@ type Snapshot struct {
 	Alternates       []LegRef        `json:"alternates"` // every leg of this number and date
 	Fingerprint      string          `json:"fingerprint"`
 
+	// Stale says that the upstream did not answer when it was last asked about
+	// the leg: what is known is that of FetchedAt. It is no part of the content.
+	Stale bool `json:"-"`
+
 	encoded []byte // the JSON form, once [Snapshot.Encode] has made it
 }
 

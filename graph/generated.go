@@ -478,6 +478,8 @@ type FlightSnapshot {
   providerFlightId: String
   "When the upstream was asked."
   fetchedAt: DateTime!
+  "Whether the upstream was asked again since, and did not answer: this is what it said at ` + "`" + `fetchedAt` + "`" + `."
+  stale: Boolean!
   "The airline."
   carrier: CarrierRef!
   "The operating carrier's name, where it is another."
@@ -1551,6 +1553,8 @@ func (ec *executionContext) childFields_FlightSnapshot(ctx context.Context, fiel
 		return ec.fieldContext_FlightSnapshot_providerFlightId(ctx, field)
 	case "fetchedAt":
 		return ec.fieldContext_FlightSnapshot_fetchedAt(ctx, field)
+	case "stale":
+		return ec.fieldContext_FlightSnapshot_stale(ctx, field)
 	case "carrier":
 		return ec.fieldContext_FlightSnapshot_carrier(ctx, field)
 	case "operatedBy":
@@ -5304,6 +5308,29 @@ func (ec *executionContext) _FlightSnapshot_fetchedAt(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_FlightSnapshot_fetchedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("FlightSnapshot", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _FlightSnapshot_stale(ctx context.Context, field graphql.CollectedField, obj *flight.Snapshot) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSnapshot_stale(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Stale, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSnapshot_stale(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightSnapshot", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _FlightSnapshot_carrier(ctx context.Context, field graphql.CollectedField, obj *flight.Snapshot) (ret graphql.Marshaler) {
@@ -11091,6 +11118,11 @@ func (ec *executionContext) _FlightSnapshot(ctx context.Context, sel ast.Selecti
 			}
 		case "fetchedAt":
 			out.Values[i] = ec._FlightSnapshot_fetchedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "stale":
+			out.Values[i] = ec._FlightSnapshot_stale(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

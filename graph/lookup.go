@@ -167,10 +167,21 @@ func (l *lookups) fill(ctx context.Context, key flight.Key, refresh bool) (*answ
 	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:
 		if len(last.Legs) > 0 && now-last.FetchedAt() < milliseconds(staleFor) {
 			slog.WarnContext(ctx, "the upstream failed; an older answer stands in", "flight", a.name, "error", err)
-			return l.keep(a, last, now+milliseconds(staleHold)), nil
+			return l.keep(a, stale(last), now+milliseconds(staleHold)), nil
 		}
 	}
 	return nil, err
+}
+
+// stale marks every leg of what stands.
+func stale(s db.Standing) db.Standing {
+	legs := make(flight.Legs, len(s.Legs))
+	for i, leg := range s.Legs {
+		leg.Encode() // the copy has it too
+		legs[i] = leg.AsStale()
+	}
+	s.Legs = legs
+	return s
 }
 
 func (l *lookups) standing(ctx context.Context, key flight.Key) (db.Standing, error) {

@@ -125,8 +125,8 @@ func TestUpstreamDown(t *testing.T) {
 			Clock: flight.Clock{Start: now, Epoch: now.Add(after), Speed: 1}})
 		s, err := later.Query().Flight(g.ctx, aa100, false)
 		wantCode(t, err, code)
-		if code == "" && s.FetchedAt != fetched {
-			t.Errorf("fetchedAt %v, not %v", s.FetchedAt, fetched)
+		if code == "" && (s.FetchedAt != fetched || !s.Stale) {
+			t.Errorf("fetchedAt %v, not %v; stale: %v", s.FetchedAt, fetched, s.Stale)
 		}
 	}
 }

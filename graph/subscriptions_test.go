@@ -3,6 +3,7 @@ package graph
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,41 @@ func TestCreateUnresolved(t *testing.T) {
 	in.FlightNumber = "200"
 	_, err = g.r.Mutation().CreateSubscription(g.ctx, in, nil)
 	wantCode(t, err, flight.CodeUpstreamTimeout)
+}
+
+// Subscriptions that are made at once are polled later, and not at once.
+func TestManyCreatesAreNoBurstOfPolls(t *testing.T) {
+	const n = 60
+	g := sqliteRig(t, nil)
+	g.ctx = access.With(t.Context(), access.Identity{Account: g.account("many"), Plan: "unlimited"})
+	var legs []flight.Snapshot
+	for i := range n / 2 { // the others are not found yet
+		legs = append(legs, leg(strconv.Itoa(i+1), "JFK", "LHR"))
+	}
+	g.source.say(legs...)
+	before := g.r.lookups.now()
+	for i := range n {
+		in := newInput()
+		in.FlightNumber = strconv.Itoa(i + 1)
+		g.create(in)
+	}
+	made, most := 0, 0
+	for after := 10 * time.Second; made < n; after += 10 * time.Second {
+		claims, err := g.db.ClaimPolls(t.Context(), before+milliseconds(after), n+1, time.Nanosecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after <= 30*time.Second && len(claims) > 0 {
+			t.Fatalf("%d polls within %v", len(claims), after)
+		}
+		if most = max(most, len(claims)-made); after > 6*time.Hour {
+			t.Fatalf("%d of %d are polled within %v", len(claims), n, after)
+		}
+		made = len(claims)
+	}
+	if most > n/6 {
+		t.Errorf("%d of %d polls in ten seconds", most, n)
+	}
 }
 
 func TestCreateLegs(t *testing.T) {

@@ -123,7 +123,7 @@ func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, 
 	a := answer{Answer: db.Answer{
 		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.Schedule(), Hold: in.Hold, Poll: claim,
 	}}
-	legs, err := in.legs(ctx, key, a.Now)
+	legs, err := in.answer(ctx, a.Answer, rank)
 	missing := flight.CodeOf(err) == flight.CodeFlightNotFound
 	if err != nil && !missing {
 		return answer{}, err
@@ -140,15 +140,33 @@ func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, 
 	return a, err
 }
 
-// legs makes one call to the source.
-func (in *Intake) legs(ctx context.Context, key flight.Key, now flight.Time) (legs flight.Legs, err error) {
+// answer asks the source, for as long as the time-out allows.
+func (in *Intake) answer(ctx context.Context, a db.Answer, rank flight.Rank) (flight.Legs, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.Timeout)
 	defer cancel()
+	legs, err := in.legs(ctx, a.Key, a.Now)
+	if a.Poll == nil {
+		return legs, err
+	}
+	return in.follow(ctx, a, rank, legs, err)
+}
+
+// legs asks the source for a flight.
+func (in *Intake) legs(ctx context.Context, key flight.Key, now flight.Time) (flight.Legs, error) {
+	var legs flight.Legs
+	err := in.call(ctx, key, func() (err error) {
+		legs, err = in.Source.Legs(ctx, key, now)
+		return err
+	})
+	return legs, err
+}
+
+// call makes one call to the source.
+func (in *Intake) call(ctx context.Context, key flight.Key, ask func() error) (err error) {
 	began := time.Now()
 	defer func() { observeCall(in.Source.Name(), began, err) }()
 	defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeUpstream, Message: "The upstream's answer could not be read."})
-	legs, err = in.Source.Legs(ctx, key, now)
-	return legs, upstreamError(err)
+	return upstreamError(ask())
 }
 
 // upstreamError makes a time-out of the call an error that callers can read.

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -56,6 +57,52 @@ func TestOnePollForAll(t *testing.T) {
 		r.until(t, "everything is settled", func() bool { return r.settled(t) })
 		if n := one[int](t, r, `SELECT count(*) FROM deliveries WHERE status = 'succeeded' AND attempt = 1`); n != 4*subs {
 			t.Errorf("%d attempts for %d events", n, 4*subs)
+		}
+	})
+}
+
+// Polls spread over the processes that there are.
+func TestPollsSpread(t *testing.T) {
+	eachMode(t, func(t *testing.T, m dbtest.Mode) {
+		const flights, rounds, processes = 100, 4, 3
+		var made [processes]atomic.Int64
+		process := func(i int) func(*setup) {
+			return func(s *setup) {
+				s.PollEvery = time.Second
+				s.Step = func(name string) {
+					if name == "poll.accepted" {
+						made[i].Add(1)
+					}
+				}
+			}
+		}
+		r := rigWith(t, m, func(s *setup) { s.Stopped = true })
+		account := r.account(t)
+		var legs []flight.Snapshot
+		for i := range flights {
+			l := leg()
+			l.FlightNumber, l.ProviderFlightID = strconv.Itoa(i+1), strconv.Itoa(i+1)
+			legs = append(legs, l)
+		}
+		r.source.say(legs...)
+		recv := newReceiver(t, func(int) int { return 204 })
+		for _, l := range legs {
+			r.subscribeTo(t, account, recv.URL, l.Key())
+		}
+		for i := range processes {
+			r.other(t, process(i))
+		}
+		all := func() (n int64) {
+			for i := range made {
+				n += made[i].Load()
+			}
+			return n
+		}
+		r.until(t, "each flight was polled a few times", func() bool { return all() >= flights*rounds })
+		for i := range made {
+			if n := made[i].Load(); n < flights*rounds/processes/2 {
+				t.Errorf("process %d made %d of %d polls", i, n, all())
+			}
 		}
 	})
 }

@@ -220,7 +220,7 @@ func (p *pair) document(op operation) string {
 func (p *pair) everything(t *ast.Type) string {
 	var names []string
 	for _, f := range p.schema.Types[t.Name()].Fields {
-		if len(f.Arguments) == 0 {
+		if len(f.Arguments) == 0 && f.Name != "stale" { // REST says it by fetchedAt alone
 			names = append(names, f.Name+" "+p.everything(f.Type))
 		}
 	}

@@ -32,6 +32,18 @@ type Source interface {
 	Floor() time.Duration
 }
 
+// Tracker is a Source that can also be asked for one leg by the id that it gave
+// it, under whatever number and date the leg goes now.
+type Tracker interface {
+	Source
+
+	// Leg returns the leg of that id, described as a leg of the flight key: its
+	// carrier, number and date are the key's, and a number that it goes under
+	// instead is one of its codeshares. Otherwise it is as from Legs, and so
+	// are the errors.
+	Leg(ctx context.Context, key flight.Key, id string, now flight.Time) (*flight.Snapshot, error)
+}
+
 // Finish completes the legs of one answer: derived fields, alternates and
 // FetchedAt. Every source ends with it. It returns CodeFlightNotFound when
 // there are none.

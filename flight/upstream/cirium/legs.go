@@ -60,6 +60,39 @@ func (a *answer) legs(key flight.Key, flagBase string) (flight.Legs, error) {
 	return legs, nil
 }
 
+// leg returns the snapshot of the record with that id as a leg of key's flight;
+// none when the answer has no record.
+func (a *answer) leg(key flight.Key, id, flagBase string) (flight.Legs, error) {
+	b := newBook(&a.Appendix, flagBase)
+	for i := range a.Statuses {
+		rec := &a.Statuses[i]
+		if string(rec.ID) != id {
+			return nil, fmt.Errorf("asked for flightId %s, it has %q", id, rec.ID)
+		}
+		if _, err := rec.published(b); err != nil {
+			return nil, err
+		}
+		s, err := b.snapshot(rec, key)
+		if err != nil {
+			return nil, err
+		}
+		b.keep(s, key)
+		return flight.Legs{s}, nil
+	}
+	return nil, nil
+}
+
+// keep puts a leg that goes under another number back under key's, and has the
+// other as a codeshare.
+func (b *book) keep(s *flight.Snapshot, key flight.Key) {
+	if s.CarrierCode == key.Carrier && s.FlightNumber == key.Number {
+		return
+	}
+	now := flight.CodeshareRef{Carrier: s.CarrierCode, Name: s.Carrier.Name, FlightNumber: s.FlightNumber}
+	s.Codeshares = append(s.Codeshares, now)
+	s.CarrierCode, s.FlightNumber, s.Carrier = key.Carrier, key.Number, b.carrier(key.Carrier)
+}
+
 // movedAtMost is how far a schedule change may move a flight that keeps its
 // date.
 const movedAtMost = 24 * time.Hour

@@ -61,7 +61,7 @@ type Source struct {
 	timeout        time.Duration
 }
 
-var _ upstream.Source = (*Source)(nil)
+var _ upstream.Tracker = (*Source)(nil)
 
 // New returns a source. Nothing is checked or called until the first look-up.
 func New(cfg Config) *Source {
@@ -110,9 +110,45 @@ func (s *Source) Floor() time.Duration { return floor }
 // The answer to a number around midnight has its neighbours of the days before
 // and after; only legs whose local departure date is the key's are returned.
 func (s *Source) Legs(ctx context.Context, key flight.Key, now flight.Time) (flight.Legs, error) {
+	path, err := byNumber(key)
+	if err != nil {
+		return nil, err
+	}
+	ans, err := s.ask(ctx, key, path)
+	if err != nil {
+		return nil, err
+	}
+	legs, err := ans.legs(key, s.flagBase)
+	if err != nil {
+		return nil, s.unintelligible(err)
+	}
+	return upstream.Finish(key, legs, now)
+}
+
+// Leg asks for the leg with that flightId. A leg keeps it when the airline
+// gives it another number or moves it to another day.
+func (s *Source) Leg(ctx context.Context, key flight.Key, id string, now flight.Time) (*flight.Snapshot, error) {
+	ans, err := s.ask(ctx, key, url.PathEscape(id)+"?")
+	if err != nil {
+		return nil, err
+	}
+	leg, err := ans.leg(key, id, s.flagBase)
+	if err != nil {
+		return nil, s.unintelligible(err)
+	}
+	legs, err := upstream.Finish(key, leg, now)
+	if err != nil {
+		return nil, err
+	}
+	return legs[0], nil
+}
+
+// ask makes one call. The path is that below the flight status service, up to
+// the extended options.
+func (s *Source) ask(ctx context.Context, key flight.Key, path string) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	resp, body, err := s.call(ctx, key)
+	resp, body, err := s.call(ctx, s.base+"/flightstatus/rest/v2/json/flight/status/"+path+"extendedOptions="+options)
 	if err != nil {
 		return nil, err
 	}
@@ -123,19 +159,11 @@ func (s *Source) Legs(ctx context.Context, key flight.Key, now flight.Time) (fli
 	if err != nil {
 		return nil, s.unintelligible(err)
 	}
-	legs, err := ans.legs(key, s.flagBase)
-	if err != nil {
-		return nil, s.unintelligible(err)
-	}
-	return upstream.Finish(key, legs, now)
+	return ans, nil
 }
 
 // call sends the request and reads the whole answer.
-func (s *Source) call(ctx context.Context, key flight.Key) (*http.Response, []byte, error) {
-	address, err := s.address(key)
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *Source) call(ctx context.Context, address string) (*http.Response, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil { // err has the address in it
 		return nil, nil, s.unintelligible(errors.New("the base URL is no URL"))
@@ -161,13 +189,12 @@ func (s *Source) call(ctx context.Context, key flight.Key) (*http.Response, []by
 	return resp, body.Bytes(), nil
 }
 
-// address returns the URL of the by-flight call. utc=false: the date is local
+// byNumber returns the path of the by-flight call. utc=false: the date is local
 // to the origin.
-func (s *Source) address(key flight.Key) (string, error) {
+func byNumber(key flight.Key) (string, error) {
 	d, err := time.Parse(time.DateOnly, key.Date)
 	if err != nil {
 		return "", flight.Errorf(flight.CodeInvalid, "date: must be a calendar date in the form YYYY-MM-DD")
 	}
-	return fmt.Sprintf("%s/flightstatus/rest/v2/json/flight/status/%s/%s/dep/%d/%d/%d?utc=false&extendedOptions=%s",
-		s.base, url.PathEscape(key.Carrier), url.PathEscape(key.Number), d.Year(), d.Month(), d.Day(), options), nil
+	return fmt.Sprintf("%s/%s/dep/%d/%d/%d?utc=false&", url.PathEscape(key.Carrier), url.PathEscape(key.Number), d.Year(), d.Month(), d.Day()), nil
 }
