@@ -207,7 +207,9 @@ func (q queries) exec(ctx context.Context, query string, args ...any) (int64, er
 	}
 	run := q.ExecContext
 	if s != nil {
-		run = func(ctx context.Context, _ string, args ...any) (sql.Result, error) { return s.ExecContext(ctx, args...) }
+		run = func(ctx context.Context, _ string, args ...any) (sql.Result, error) {
+			return s.ExecContext(ctx, args...)
+		}
 	}
 	r, err := run(ctx, query, args...)
 	if err != nil {
