@@ -186,6 +186,7 @@ func TestBenchDeliver(t *testing.T) {
 		run  func(*testing.T, dbtest.Mode)
 	}{
 		{"one flight", benchOneFlight}, {"many flights", benchManyFlights}, {"steady", benchSteady},
+		{"hanging", benchHanging}, {"backlog", benchBacklog},
 	} {
 		t.Run(part.name, func(t *testing.T) { dbtest.EachMode(t, part.run) })
 	}
