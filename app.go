@@ -117,7 +117,7 @@ func run(ctx context.Context, c Config) (err error) {
 		open.add(func() error { sender.Close(); return nil })
 		worker := jobs.NewWorker(jobs.WorkerConfig{
 			DB: database, Redis: client, Client: tasks, Intake: intake, Sender: sender,
-			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, HistoryDays: c.HistoryDays, Limits: jobs.Limits{Host: c.HostLimit}, Step: c.step,
+			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, EventDays: c.EventDays, HistoryDays: c.HistoryDays, Limits: jobs.Limits{Host: c.HostLimit}, Step: c.step,
 		})
 		if err := worker.Start(); err != nil {
 			return err

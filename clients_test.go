@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/textproto"
 	"net/url"
 	"os"
@@ -16,6 +21,7 @@ import (
 
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/upstream/simulator"
+	"github.com/flightwire/flightwire/flight/webhook"
 	"github.com/flightwire/flightwire/rest/resttest"
 )
 
@@ -41,6 +47,68 @@ func TestGeneratedClient(t *testing.T) {
 	cmd := exec.Command("test/clients/generated", base, s.key, key.Number, key.Date, base+"/dev/inbox")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// delivered is a delivery as a receiver gets it.
+type delivered struct {
+	Secret  string            `json:"secret"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+}
+
+// TestStandardWebhooksLibrary: what the service sends is verified by the library
+// of the specification, and what was tampered with is not.
+func TestStandardWebhooksLibrary(t *testing.T) {
+	if os.Getenv("TEST_CLIENTS") != "1" {
+		t.Skip("not run: TEST_CLIENTS is not 1, so nobody has fetched test/clients; make test does")
+	}
+	t.Parallel()
+	s, key := devWithFlight(t)
+	got := make(chan delivered, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		d := delivered{Headers: map[string]string{}, Body: string(body)}
+		for name := range r.Header {
+			d.Headers[strings.ToLower(name)] = r.Header.Get(name)
+		}
+		select {
+		case got <- d:
+		default: // one is enough
+		}
+	}))
+	defer receiver.Close()
+	var sub struct{ Secret string }
+	_, body := s.curl(t, fmt.Sprintf(`-X POST "$B/v1/subscriptions" -H "x-api-key: $K" -H 'Content-Type: application/json' -d '{"carrier":"FI","flightNumber":%q,"date":%q,"webhookUrl":%q,"metadata":{"to":"Zürich"}}'`,
+		key.Number, key.Date, receiver.URL))
+	if err := json.Unmarshal([]byte(body), &sub); err != nil {
+		t.Fatal(err)
+	}
+	good := <-got
+	good.Secret = sub.Secret
+	tampered, stranger, unsigned := good, good, good
+	tampered.Body += " "
+	stranger.Secret = webhook.GenerateSecret()
+	unsigned.Headers = maps.Clone(good.Headers)
+	delete(unsigned.Headers, "webhook-signature")
+	in, err := json.Marshal([]delivered{good, tampered, stranger, unsigned})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("node", "standard.mjs")
+	cmd.Dir, cmd.Stdin = "test/clients", bytes.NewReader(in)
+	out, err := cmd.Output()
+	var verdicts []any
+	if err != nil || json.Unmarshal(out, &verdicts) != nil || len(verdicts) != 4 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for i, v := range verdicts {
+		if refused := strings.HasPrefix(fmt.Sprint(v), "WebhookVerificationError"); (i == 0) != (v == true) || (i > 0) != refused {
+			t.Errorf("delivery %d: %v", i, v)
+		}
 	}
 }
 
@@ -117,10 +185,10 @@ func TestCurl(t *testing.T) {
 	}
 	t.Parallel()
 	s, key := devWithFlight(t)
-	const json = ` -H 'Content-Type: application/json'`
+	const asJSON = ` -H 'Content-Type: application/json'`
 	const auth = ` -H "x-api-key: $K"`
-	create := `-X POST "$B/v1/subscriptions"` + auth + json + ` -H 'Idempotency-Key: order-1' -d '{"carrier":"FI","flightNumber":"NUM","date":"DATE","webhookUrl":"` + s.client.base + `/dev/inbox"}'`
-	id := ""
+	create := `-X POST "$B/v1/subscriptions"` + auth + asJSON + ` -H 'Idempotency-Key: order-1' -d '{"carrier":"FI","flightNumber":"NUM","date":"DATE","webhookUrl":"` + s.client.base + `/dev/inbox"}'`
+	id, event := "", ""
 	for _, c := range []struct {
 		line   string
 		status int
@@ -140,10 +208,13 @@ func TestCurl(t *testing.T) {
 		{strings.Replace(create, `"DATE",`, `"DATE","delayThresholdMinutes":9,`, 1), 422, `"code":"idempotency_key_reused"`},
 		{`"$B/v1/subscriptions?status=active&carrier=FI&flightNumber=NUM&date=DATE&offset=0&limit=10"` + auth, 200, `"total":1`},
 		{`"$B/v1/subscriptions/SUB"` + auth, 200, `"secret":"whsec_****`},
-		{`-X PATCH "$B/v1/subscriptions/SUB"` + auth + json + ` -d '{"delayThresholdMinutes":240}'`, 200, `"delayThresholdMinutes":240`},
+		{`-X PATCH "$B/v1/subscriptions/SUB"` + auth + asJSON + ` -d '{"delayThresholdMinutes":240}'`, 200, `"delayThresholdMinutes":240`},
 		{`-X POST "$B/v1/subscriptions/SUB/pause"` + auth, 201, `"status":"paused"`},
 		{`-X POST "$B/v1/subscriptions/SUB/resume"` + auth, 201, `"status":"active"`},
 		{`-X POST "$B/v1/subscriptions/SUB/test"` + auth, 200, `"eventId":"evt_`},
+		{`-X POST "$B/v1/subscriptions/SUB/events/EVENT/redeliver"` + auth, 202, `"id":"EVENT"`},
+		{`-X POST "$B/v1/subscriptions/SUB/replay"` + auth + asJSON + ` -d '{"since":"2026-01-01T00:00:00Z"}'`, 202, `"count":`},
+		{`-X POST "$B/v1/subscriptions/SUB/replay"` + auth + asJSON + ` -d '{}'`, 400, `"field":"since"`},
 		{`"$B/v1/subscriptions/SUB/deliveries?limit=5"` + auth, 200, `"limit":5`},
 		{`"$B/v1/subscriptions/SUB/events?limit=5"` + auth, 200, `"type":"subscription.test"`},
 		{`"$B/v1/subscriptions/SUB/secret"` + auth, 200, `"secret":"whsec_`},
@@ -160,13 +231,16 @@ func TestCurl(t *testing.T) {
 		{`"$B/v1/openapi.json"`, 200, fmt.Sprintf(`"url":%q`, s.client.base)},
 		{`"$B/v1/docs"`, 200, `</html>`},
 	} {
-		named := strings.NewReplacer("SUB", id, "NUM", key.Number, "DATE", key.Date)
+		named := strings.NewReplacer("SUB", id, "EVENT", event, "NUM", key.Number, "DATE", key.Date)
 		status, body := s.curl(t, named.Replace(c.line))
 		if status != c.status || !strings.Contains(body, named.Replace(c.sees)) {
 			t.Errorf("curl %s: %d, want %d and %s: %.500s", c.line, status, c.status, c.sees, body)
 		}
 		if m := regexp.MustCompile(`"id":"(sub_\w+)"`).FindStringSubmatch(body); m != nil && id == "" {
 			id = m[1]
+		}
+		if m := regexp.MustCompile(`"eventId":"(evt_\w+)"`).FindStringSubmatch(body); m != nil && event == "" {
+			event = m[1]
 		}
 	}
 }

@@ -50,6 +50,7 @@ type Config struct {
 	Hold      time.Duration  // world time for which a value that vanished still counts; 0: none does
 	CacheTTL  *time.Duration // a fixed freshness of look-ups; nil: adaptive
 
+	EventDays   int // days for which events and attempts are kept; 0: 30
 	HistoryDays int // days after a flight for which its history is kept; 0: 30
 
 	RetryBase            time.Duration  // first webhook retry delay; 0: 4 s
@@ -168,6 +169,7 @@ type serving struct {
 	Hold      time.Duration  `name:"hold-vanished" default:"30m" env:"FLIGHTWIRE_HOLD_VANISHED" help:"How long an estimate, gate, terminal or belt that the upstream stops saying still counts; 0s: not at all."`
 	CacheTTL  *time.Duration `env:"FLIGHTWIRE_CACHE_TTL" placeholder:"DURATION" help:"A fixed freshness of look-ups in place of the adaptive one; 0s turns the cache off."`
 
+	EventDays   int `default:"30" env:"FLIGHTWIRE_EVENT_DAYS" placeholder:"DAYS" help:"How many days events and attempts are kept, 1 to 3650."`
 	HistoryDays int `default:"30" env:"FLIGHTWIRE_HISTORY_DAYS" placeholder:"DAYS" help:"How many days after a flight its history is kept, 1 to 3650."`
 
 	RetryBase            time.Duration `default:"4s" env:"FLIGHTWIRE_RETRY_BASE" help:"First webhook retry delay; each further one is twice as long."`
@@ -244,10 +246,12 @@ func (s *serving) checkTimes(c *Config) error {
 		return usagef("FLIGHTWIRE_HOLD_VANISHED: %v is not between 0s and 24h", s.Hold)
 	}
 	c.Hold = s.Hold
-	if s.HistoryDays < 1 || s.HistoryDays > 3650 {
-		return usagef("FLIGHTWIRE_HISTORY_DAYS: %d is not between 1 and 3650", s.HistoryDays)
+	for name, days := range map[string]int{"FLIGHTWIRE_EVENT_DAYS": s.EventDays, "FLIGHTWIRE_HISTORY_DAYS": s.HistoryDays} {
+		if days < 1 || days > 3650 {
+			return usagef("%s: %d is not between 1 and 3650", name, days)
+		}
 	}
-	c.HistoryDays = s.HistoryDays
+	c.EventDays, c.HistoryDays = s.EventDays, s.HistoryDays
 	for name, d := range map[string]time.Duration{
 		"FLIGHTWIRE_RETRY_BASE": s.RetryBase, "FLIGHTWIRE_DELIVERY_TIMEOUT": s.DeliveryTimeout,
 	} {

@@ -102,10 +102,15 @@ func (tx *Tx) takeKeys(ctx context.Context, list []*creation) error {
 			return err
 		}
 	}
-	_, err = tx.exec(ctx, `DELETE FROM idempotency_keys WHERE (api_key_id, idempotency_key) IN (
-		SELECT api_key_id, idempotency_key FROM idempotency_keys WHERE created_at <= $1
-		ORDER BY created_at LIMIT $2`+tx.kind.skipLocked("idempotency_keys")+`)`, over, purged*len(rows))
+	_, err = tx.dropKeys(ctx, over, purged*len(rows))
 	return err
+}
+
+// dropKeys deletes the oldest keys that were taken up to over, at most limit.
+func (tx *Tx) dropKeys(ctx context.Context, over Time, limit int) (int64, error) {
+	return tx.exec(ctx, `DELETE FROM idempotency_keys WHERE (api_key_id, idempotency_key) IN (
+		SELECT api_key_id, idempotency_key FROM idempotency_keys WHERE created_at <= $1
+		ORDER BY created_at LIMIT $2`+tx.kind.skipLocked("idempotency_keys")+`)`, over, limit)
 }
 
 // standFor notes the subscription that a key which is taken stands for, or why

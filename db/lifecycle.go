@@ -158,8 +158,9 @@ func (db *DB) ResumeSubscription(ctx context.Context, account, id string, now fl
 // too, but tells no change, so it does not count.
 func (tx *Tx) catchUp(ctx context.Context, s *locked, out *outbox) error {
 	var told sql.NullInt64
-	err := tx.get(ctx, &told, `SELECT max(version) FROM events
-		WHERE subscription_id = $1 AND version > 0 AND type <> 'subscription.test' AND status IN ('delivered', 'pending')`, s.ID)
+	err := tx.get(ctx, &told, `SELECT max(version) FROM (SELECT version FROM events
+			WHERE subscription_id = $1 AND version > 0 AND type <> 'subscription.test' AND status IN ('delivered', 'pending')
+		UNION ALL SELECT told_version FROM subscription_state WHERE subscription_id = $1) AS told`, s.ID)
 	if err == nil && !told.Valid { // nothing reached it: reckon from what it was first shown
 		err = tx.get(ctx, &told, `SELECT min(version) FROM events WHERE subscription_id = $1 AND version > 0 AND type <> 'subscription.test'`, s.ID)
 	}

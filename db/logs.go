@@ -52,36 +52,54 @@ func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (l
 // SentEvents returns the newest events of a subscription, newest first and at
 // most limit, and how many there are in all.
 func (db *DB) SentEvents(ctx context.Context, subscription string, limit int) (log []*flight.SentEvent, total int, err error) {
-	var rows []struct {
-		ID          string             `db:"id"`
-		Type        flight.EventType   `db:"type"`
-		FlightKey   string             `db:"flight_key"`
-		Envelope    string             `db:"envelope"`
-		Status      flight.EventStatus `db:"status"`
-		Attempts    int                `db:"attempts"`
-		CreatedAt   Time               `db:"created_at"`
-		DeliveredAt Time               `db:"delivered_at"`
-	}
+	var rows []sentEventRow
 	err = db.get(ctx, &total, `SELECT count(*) FROM events WHERE subscription_id = $1`, subscription)
 	if err == nil {
-		err = db.sel(ctx, &rows, `SELECT id, type, flight_key, envelope, status, attempts, created_at, delivered_at
-			FROM events WHERE subscription_id = $1 ORDER BY seq DESC LIMIT $2`, subscription, limit)
+		err = db.sel(ctx, &rows, `SELECT `+sentEventColumns+` FROM events WHERE subscription_id = $1 ORDER BY seq DESC LIMIT $2`, subscription, limit)
 	}
 	if err != nil {
 		return nil, 0, domainError(ctx, "sent events", err)
 	}
 	log = make([]*flight.SentEvent, len(rows))
-	for i, r := range rows {
-		changes, err := sentChanges(r.Envelope)
-		if err != nil {
-			return nil, 0, fmt.Errorf("changes of %s: %w", r.ID, err)
-		}
-		log[i] = &flight.SentEvent{
-			ID: r.ID, Type: r.Type, CreatedAt: r.CreatedAt.Flight(), FlightKey: r.FlightKey, Changes: changes,
-			Status: r.Status, Attempts: r.Attempts, DeliveredAt: r.DeliveredAt.Flight(),
+	for i := range rows {
+		if log[i], err = rows[i].sent(); err != nil {
+			return nil, 0, err
 		}
 	}
 	return log, max(total, len(log)), nil // one may have come in between the two
+}
+
+// sentEvent returns one event.
+func (q queries) sentEvent(ctx context.Context, id string) (*flight.SentEvent, error) {
+	var r sentEventRow
+	if err := q.get(ctx, &r, `SELECT `+sentEventColumns+` FROM events WHERE id = $1`, id); err != nil {
+		return nil, err
+	}
+	return r.sent()
+}
+
+type sentEventRow struct {
+	ID          string             `db:"id"`
+	Type        flight.EventType   `db:"type"`
+	FlightKey   string             `db:"flight_key"`
+	Envelope    string             `db:"envelope"`
+	Status      flight.EventStatus `db:"status"`
+	Attempts    int                `db:"attempts"`
+	CreatedAt   Time               `db:"created_at"`
+	DeliveredAt Time               `db:"delivered_at"`
+}
+
+const sentEventColumns = `id, type, flight_key, envelope, status, attempts, created_at, delivered_at`
+
+func (r *sentEventRow) sent() (*flight.SentEvent, error) {
+	changes, err := sentChanges(r.Envelope)
+	if err != nil {
+		return nil, fmt.Errorf("changes of %s: %w", r.ID, err)
+	}
+	return &flight.SentEvent{
+		ID: r.ID, Type: r.Type, CreatedAt: r.CreatedAt.Flight(), FlightKey: r.FlightKey, Changes: changes,
+		Status: r.Status, Attempts: r.Attempts, DeliveredAt: r.DeliveredAt.Flight(),
+	}, nil
 }
 
 // sentChanges reads the changes of an event out of its envelope, with the

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -298,10 +299,13 @@ func (r *rig) planned(flightID string) flight.Time {
 	return out[0].Flight()
 }
 
-// sound reports what is wrong with the tables.
-func (r *rig) sound() {
+// sound reports what is wrong with the tables, but by rules of those names.
+func (r *rig) sound(but ...string) {
 	r.Helper()
 	for _, rule := range rules {
+		if slices.Contains(but, rule.name) {
+			continue
+		}
 		for _, id := range r.strings(rule.broken) {
 			r.Errorf("%s: %s", rule.name, id)
 		}

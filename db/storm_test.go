@@ -58,7 +58,7 @@ type storm struct {
 	mu      sync.Mutex
 	subs    []string
 	flights map[string]bool
-	done    [10]int // operations that did something, by kind
+	done    [12]int // operations that did something, by kind
 }
 
 var stormKeys = []flight.Key{key, {Carrier: "BA", Number: "1", Date: key.Date}}
@@ -76,8 +76,8 @@ func (s *storm) note(kind int, subs []string, flights ...string) {
 // report fails when some kind of operation never did anything: then the storm
 // tested less than it seems.
 func (s *storm) report() {
-	s.Logf("created %d, accepted %d, paused %d, resumed %d, deleted %d, claimed %d, polled %d, watched %d, updated %d, tested %d",
-		s.done[0], s.done[1], s.done[2], s.done[3], s.done[4], s.done[5], s.done[6], s.done[7], s.done[8], s.done[9])
+	s.Logf("created %d, accepted %d, paused %d, resumed %d, deleted %d, claimed %d, polled %d, watched %d, updated %d, tested %d, redelivered %d, replayed %d",
+		s.done[0], s.done[1], s.done[2], s.done[3], s.done[4], s.done[5], s.done[6], s.done[7], s.done[8], s.done[9], s.done[10], s.done[11])
 	for kind, n := range s.done {
 		if n == 0 {
 			s.Errorf("nothing of kind %d was done", kind)
@@ -131,9 +131,23 @@ func (s *sailor) step() {
 		})
 	case n < 61:
 		s.change(9, func(id string) error { _, err := s.d.TestSubscription(s.Context(), s.account, id); return err })
-	case n < 83:
+	case n < 66:
+		s.change(10, func(id string) error {
+			log, _, err := s.d.SentEvents(s.Context(), id, 200)
+			if err != nil || len(log) == 0 { // it is deleted
+				return flight.Errorf(flight.CodeSubscriptionMissing, "deleted")
+			}
+			_, err = s.d.RedeliverEvent(s.Context(), s.account, id, log[s.rand.IntN(len(log))].ID)
+			return err
+		})
+	case n < 69:
+		s.change(11, func(id string) error {
+			_, err := s.d.ReplayEvents(s.Context(), s.account, id, flight.Replay{IncludeFailed: s.rand.IntN(2) == 0}, 1+s.rand.IntN(20))
+			return err
+		})
+	case n < 86:
 		s.send()
-	case n < 92:
+	case n < 93:
 		s.poll()
 	default:
 		s.watch()

@@ -37,15 +37,16 @@ func historyEnd(now flight.Time, days int) string {
 
 // TrimHistory deletes one batch of what is known of flights whose date is more
 // than days ago at the world time now; a pass calls it until Done. A leg without
-// subscriptions goes whole. Of one with subscriptions stay what stands, what
-// waits to be delivered, and what a subscription that is not completed was told.
-// Legs that are watched, or were asked for lately, are left alone. Any number of
-// processes may do it at once: each leaves to the others what they are at.
-func (db *DB) TrimHistory(ctx context.Context, now flight.Time, days int, from TrimPlace) (Trimmed, error) {
+// subscriptions goes whole. Of one with subscriptions stay what stands, what an
+// event carries, and what a resume would reckon from; it is not looked at before
+// its events may have gone, which are kept for eventDays. Legs that are watched,
+// or were asked for lately, are left alone. Any number of processes may do it at
+// once: each leaves to the others what they are at.
+func (db *DB) TrimHistory(ctx context.Context, now flight.Time, days, eventDays int, from TrimPlace) (Trimmed, error) {
 	var out Trimmed
 	err := db.tx(ctx, "trim history", func(tx *Tx) error {
 		out = Trimmed{Next: from}
-		legs, err := tx.oldLegs(ctx, now, days, from)
+		legs, err := tx.oldLegs(ctx, now, days, eventDays, from)
 		if err != nil || len(legs) == 0 {
 			out.Done = true
 			return orNothing(err)
@@ -91,12 +92,13 @@ type oldLeg struct {
 }
 
 // oldLegs locks the next legs that may have something to delete.
-func (tx *Tx) oldLegs(ctx context.Context, now flight.Time, days int, from TrimPlace) (legs []oldLeg, err error) {
+func (tx *Tx) oldLegs(ctx context.Context, now flight.Time, days, eventDays int, from TrimPlace) (legs []oldLeg, err error) {
 	err = tx.sel(ctx, &legs, `SELECT id, date FROM flights
 		WHERE next_poll_at IS NULL AND trimmed < version AND date < $1 AND (date, id) > ($2, $3)
 			AND (fetched_at IS NULL OR fetched_at < $4)
-		ORDER BY date, id LIMIT $5`+tx.kind.skipLocked("flights"),
-		historyEnd(now, days), from.date, from.id, At(now.Std().Add(-recent)), trimLegs)
+			AND (date < $5 OR NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.flight_id = flights.id))
+		ORDER BY date, id LIMIT $6`+tx.kind.skipLocked("flights"),
+		historyEnd(now, days), from.date, from.id, At(now.Std().Add(-recent)), historyEnd(now, max(days, eventDays)), trimLegs)
 	return legs, err
 }
 
@@ -107,9 +109,11 @@ func (tx *Tx) trimUpdates(ctx context.Context, legs []string, limit int) (int, e
 		WHERE u.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND u.version <> f.version
 			AND NOT EXISTS (SELECT 1 FROM updates d WHERE d.flight_id = u.flight_id AND d.base = u.version)
 			AND (u.flight_id, u.version) NOT IN (SELECT s.flight_id, e.version FROM subscriptions s JOIN events e ON e.subscription_id = s.id
-				WHERE s.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND (s.status <> 'completed' OR e.status = 'pending'))
+				WHERE s.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`))
 			AND (u.flight_id, u.version) NOT IN (SELECT s.flight_id, t.resume_from FROM subscriptions s JOIN subscription_state t ON t.subscription_id = s.id
 				WHERE s.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND t.resume_from IS NOT NULL)
+			AND (u.flight_id, u.version) NOT IN (SELECT s.flight_id, t.told_version FROM subscriptions s JOIN subscription_state t ON t.subscription_id = s.id
+				WHERE s.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND t.told_version IS NOT NULL AND s.status <> 'completed')
 		ORDER BY u.flight_id, u.version LIMIT $2)`, idList(legs), limit)
 	return int(n), err
 }
@@ -130,7 +134,7 @@ func (tx *Tx) markTrimmed(ctx context.Context, legs []string) error {
 		AND EXISTS (SELECT 1 FROM subscriptions s WHERE s.flight_id = flights.id)
 		AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.flight_id = flights.id AND s.status <> 'completed')
 		AND NOT EXISTS (SELECT 1 FROM subscriptions s JOIN events e ON e.subscription_id = s.id
-			WHERE s.flight_id = flights.id AND e.status = 'pending')`, idList(legs))
+			WHERE s.flight_id = flights.id AND e.version > 0 AND e.version < flights.version)`, idList(legs))
 	return err
 }
 

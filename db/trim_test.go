@@ -64,7 +64,7 @@ func (r *rig) trim(d *db.DB, now flight.Time) (updates, legs int) {
 	var from db.TrimPlace
 	for {
 		before := r.count(`SELECT (SELECT count(*) FROM updates) + (SELECT count(*) FROM flights)`)
-		got, err := d.TrimHistory(r.Context(), now, 30, from)
+		got, err := d.TrimHistory(r.Context(), now, 30, 30, from)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestTrimHistory(t *testing.T) {
 		if n := r.count(`SELECT count(*) FROM flights WHERE id = $1`, looked); n != 0 {
 			r.Error("a leg that was only looked up is kept")
 		}
-		r.wantKept("a completed subscription, what stands and what that is packed with", completed, "1 4")
+		r.wantKept("a completed subscription, what its events carry and what that is packed with", completed, "1 3 4")
 		r.wantKept("a paused one, what it was told and what stands", pausedLeg, "1 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 20")
 		r.wantKept("what is watched", watched, "1 2 3")
 		r.wantKept("a flight of the next day", young, "1 2 3")
@@ -166,12 +166,20 @@ func TestTrimHistory(t *testing.T) {
 		}
 		r.same("delivered late", phases, []string{"subscription.created G2", "flight.updated G0", "flight.updated G1", "flight.updated B1", "subscription.completed B1"})
 		r.trim(r.d, now)
-		r.wantKept("once all is delivered", waiting, "1 6")
+		r.wantKept("while the events are there", waiting, "1 3 4 5 6")
+		r.sound("the versions have holes")
 
 		// A paused subscription is told the net changes since the version that it was told.
 		r.resume(pausedSub.ID)
 		r.accept(r.answer(numbered(3), legOf(numbered(3), "JFK", "LHR", "3", gate("Z9"))))
 		r.same("after the resume", r.told(pausedSub.ID), []string{"flight.updated: Departure gate changed from G14 to Z9"})
+
+		// With its events goes what they carried.
+		r.trimEvents(r.d, r.d.Now().Add(time.Second))
+		r.trim(r.d, now)
+		r.wantKept("a completed subscription, what stands and what that is packed with", completed, "1 4")
+		r.wantKept("once its events are gone", waiting, "1 6")
+		r.sound(trimmedRules...)
 
 		// With its last subscription a leg goes as a whole.
 		if u, l := r.trim(r.d, now); u+l != 0 {
@@ -205,6 +213,7 @@ func TestTrimmedLegGoesOn(t *testing.T) {
 		r.say(leg(arrived))
 		r.deliver()
 		now := r.now + 40*days
+		r.trimEvents(r.d, r.d.Now().Add(time.Second))
 		r.trim(r.d, now)
 		r.wantKept("the leg", id, "17 21") // 21 is packed with 17
 		if n := r.count(`SELECT count(*) FROM flights WHERE trimmed = version`); n != 1 {
@@ -271,7 +280,7 @@ func TestTrimTogether(t *testing.T) {
 			all.Go(func() {
 				var from db.TrimPlace
 				for {
-					got, err := d.TrimHistory(t.Context(), now, 30, from)
+					got, err := d.TrimHistory(t.Context(), now, 30, 30, from)
 					if err != nil {
 						t.Error(err)
 						return

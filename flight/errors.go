@@ -23,6 +23,8 @@ const (
 	CodeLegNotFound          Code = "leg_not_found"          // the flight is there, no leg matches; Legs lists them
 	CodeOriginRequired       Code = "origin_required"        // several legs and none selected; Legs lists them
 	CodeSubscriptionMissing  Code = "subscription_not_found" // no such subscription in this account
+	CodeEventMissing         Code = "event_not_found"        // no such event of this subscription, or none any more
+	CodeEventGone            Code = "event_gone"             // the event is there; what it carried is not kept any more
 	CodeCountryNotFound      Code = "country_not_found"      // no such code in ISO 3166-1
 	CodeInvalidState         Code = "invalid_state"          // the subscription's state forbids it
 	CodeWatchedFlightLimit   Code = "watched_flight_limit"   // the plan allows no more this month; Watched says how many

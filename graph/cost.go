@@ -33,6 +33,8 @@ var prices = map[string]price{
 	"Mutation.pauseSubscription":    {own: 50, times: 1},
 	"Mutation.resumeSubscription":   {own: 50, times: 1},
 	"Mutation.testSubscription":     {own: 50, times: 1},
+	"Mutation.redeliverEvent":       {own: 50, times: 1},
+	"Mutation.replayEvents":         {own: 100, times: 1},
 	"Mutation.revealSecret":         {own: 50, times: 1},
 	"Mutation.rotateSecret":         {own: 50, times: 1},
 	"FlightSubscription.deliveries": {own: 20, by: "limit"},

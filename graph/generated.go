@@ -69,6 +69,8 @@ type MutationResolver interface {
 	PauseSubscription(ctx context.Context, id string) (*flight.Subscription, error)
 	ResumeSubscription(ctx context.Context, id string) (*flight.Subscription, error)
 	TestSubscription(ctx context.Context, id string) (*TestEvent, error)
+	RedeliverEvent(ctx context.Context, id string, eventID string) (*flight.SentEvent, error)
+	ReplayEvents(ctx context.Context, id string, input ReplayInput) (*flight.Replayed, error)
 	RevealSecret(ctx context.Context, id string) (*SigningSecret, error)
 	RotateSecret(ctx context.Context, id string) (*SigningSecret, error)
 	CreateKey(ctx context.Context) (*access.IssuedKey, error)
@@ -123,6 +125,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputCreateSubscriptionInput,
 		ec.unmarshalInputLegInput,
+		ec.unmarshalInputReplayInput,
 		ec.unmarshalInputSubscriptionFilter,
 		ec.unmarshalInputUpdateSubscriptionInput,
 	)
@@ -339,6 +342,28 @@ type Mutation {
   ): TestEvent!
 
   """
+  Sends an event again: the same id, the same body, and all its retries anew. It waits
+  in the order of the subscription's events. One that waits already is left as it is.
+  """
+  redeliverEvent(
+    "The subscription's id."
+    id: ID!
+    "The event's id."
+    eventId: ID!
+  ): SentEvent!
+
+  """
+  Sends again what was missed while the subscription was paused or suspended, each
+  event under its id and with its body, in the order in which they were recorded.
+  """
+  replayEvents(
+    "The subscription's id."
+    id: ID!
+    "Since when."
+    input: ReplayInput!
+  ): Replayed!
+
+  """
   Shows the signing secret in full once more. It changes nothing, but it is no query:
   showing a secret is an act, to be done on purpose and one at a time.
   """
@@ -436,6 +461,16 @@ input CreateSubscriptionInput {
   headers: JSON
   "An object that is echoed in every webhook, at most 16 KiB."
   metadata: JSON
+}
+
+"Which events are to be sent again. Exactly one of ` + "`" + `since` + "`" + ` and ` + "`" + `after` + "`" + ` is given."
+input ReplayInput {
+  "What was recorded at this moment or later."
+  since: DateTime
+  "What was recorded after this event, by its id."
+  after: ID
+  "Also what was attempted and not taken: rejected, or out of retries."
+  includeFailed: Boolean! = false
 }
 
 "What to replace in a subscription. What is left out stays; null takes ` + "`" + `headers` + "`" + ` or ` + "`" + `metadata` + "`" + ` away, and is an error elsewhere."
@@ -885,9 +920,9 @@ type FlightSubscription {
   lastChangeAt: DateTime
   "When a webhook was last delivered."
   lastDeliveryAt: DateTime
-  "How many events were delivered."
+  "How many events were delivered, each as often as it was."
   deliveredCount: Int!
-  "How many events could not be delivered."
+  "How many events could not be delivered, each as often as it could not."
   failedCount: Int!
   "Whether the flight has been found upstream."
   flightResolved: Boolean!
@@ -1022,6 +1057,14 @@ enum EventType {
 type TestEvent {
   "Its id, which begins with ` + "`" + `evt_` + "`" + `."
   eventId: ID!
+}
+
+"What a replay has come to."
+type Replayed {
+  "How many events wait to be sent again; at most 10,000 in one replay."
+  count: Int!
+  "Whether there are others: the same replay once more sends them."
+  more: Boolean!
 }
 
 "A signing secret in full."
@@ -1725,6 +1768,16 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_Replayed(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "count":
+		return ec.fieldContext_Replayed_count(ctx, field)
+	case "more":
+		return ec.fieldContext_Replayed_more(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Replayed", field.Name)
+}
+
 func (ec *executionContext) childFields_RequestLimits(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "minute":
@@ -2058,6 +2111,50 @@ func (ec *executionContext) field_Mutation_pauseSubscription_args(ctx context.Co
 		return nil, err
 	}
 	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_redeliverEvent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "eventId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["eventId"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_replayEvents_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ReplayInput, error) {
+			return ec.unmarshalNReplayInput2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐReplayInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg1
 	return args, nil
 }
 
@@ -7102,6 +7199,94 @@ func (ec *executionContext) fieldContext_Mutation_testSubscription(ctx context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_redeliverEvent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_redeliverEvent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RedeliverEvent(ctx, fc.Args["id"].(string), fc.Args["eventId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.SentEvent) graphql.Marshaler {
+			return ec.marshalNSentEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSentEvent(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_redeliverEvent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SentEvent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_redeliverEvent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_replayEvents(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_replayEvents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReplayEvents(ctx, fc.Args["id"].(string), fc.Args["input"].(ReplayInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Replayed) graphql.Marshaler {
+			return ec.marshalNReplayed2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐReplayed(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_replayEvents(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Replayed(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_replayEvents_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_revealSecret(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7728,6 +7913,52 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Replayed_count(ctx context.Context, field graphql.CollectedField, obj *flight.Replayed) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Replayed_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Replayed_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Replayed", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Replayed_more(ctx context.Context, field graphql.CollectedField, obj *flight.Replayed) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Replayed_more(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.More, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Replayed_more(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Replayed", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _RequestLimits_minute(ctx context.Context, field graphql.CollectedField, obj *RequestLimits) (ret graphql.Marshaler) {
@@ -9595,6 +9826,54 @@ func (ec *executionContext) unmarshalInputLegInput(ctx context.Context, obj any)
 				return it, err
 			}
 			it.FlightID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputReplayInput(ctx context.Context, obj any) (ReplayInput, error) {
+	var it ReplayInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["includeFailed"]; !present {
+		asMap["includeFailed"] = false
+	}
+
+	fieldsInOrder := [...]string{"since", "after", "includeFailed"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "since":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("since"))
+			data, err := ec.unmarshalODateTime2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Since = data
+		case "after":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("after"))
+			data, err := ec.unmarshalOID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.After = data
+		case "includeFailed":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("includeFailed"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IncludeFailed = data
 		}
 	}
 	return it, nil
@@ -11796,6 +12075,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "redeliverEvent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_redeliverEvent(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "replayEvents":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_replayEvents(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "revealSecret":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_revealSecret(ctx, field)
@@ -12070,6 +12363,49 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var replayedImplementors = []string{"Replayed"}
+
+func (ec *executionContext) _Replayed(ctx context.Context, sel ast.SelectionSet, obj *flight.Replayed) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, replayedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Replayed")
+		case "count":
+			out.Values[i] = ec._Replayed_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "more":
+			out.Values[i] = ec._Replayed_more(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -13434,6 +13770,21 @@ func (ec *executionContext) marshalNPageInfo2githubᚗcomᚋflightwireᚋflightw
 	return ec._PageInfo(ctx, sel, &v)
 }
 
+func (ec *executionContext) unmarshalNReplayInput2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐReplayInput(ctx context.Context, v any) (ReplayInput, error) {
+	res, err := ec.unmarshalInputReplayInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReplayed2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐReplayed(ctx context.Context, sel ast.SelectionSet, v *flight.Replayed) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Replayed(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNRequestLimits2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐRequestLimits(ctx context.Context, sel ast.SelectionSet, v *RequestLimits) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -13852,6 +14203,18 @@ func (ec *executionContext) marshalODateTime2githubᚗcomᚋflightwireᚋflightw
 	return v
 }
 
+func (ec *executionContext) unmarshalODateTime2string(ctx context.Context, v any) (string, error) {
+	res, err := UnmarshalMoment(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODateTime2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	_ = ctx
+	res := MarshalMoment(v)
+	return res
+}
+
 func (ec *executionContext) marshalOFlightEndpoint2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐEndpoint(ctx context.Context, sel ast.SelectionSet, v *flight.Endpoint) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -13864,6 +14227,18 @@ func (ec *executionContext) marshalOFlightTime2ᚖgithubᚗcomᚋflightwireᚋfl
 		return graphql.Null
 	}
 	return ec._FlightTime(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOID2string(ctx context.Context, v any) (string, error) {
+	res, err := UnmarshalID(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOID2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	_ = ctx
+	res := MarshalID(v)
+	return res
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint(ctx context.Context, v any) (*int, error) {

@@ -110,6 +110,13 @@ func MarshalDate(s string) graphql.Marshaler {
 // with the other faults of the input, by [flight.ParseKey].
 func UnmarshalDate(v any) (string, error) { return stringOf(v) }
 
+// MarshalMoment writes the scalar DateTime from its text.
+func MarshalMoment(s string) graphql.Marshaler { return MarshalDate(s) }
+
+// UnmarshalMoment reads the scalar DateTime where it is an input. What is no
+// time is refused together with the other faults of the input.
+func UnmarshalMoment(v any) (string, error) { return stringOf(v) }
+
 // MarshalRawJSON writes the scalar JSON from its own bytes.
 func MarshalRawJSON(v json.RawMessage) graphql.Marshaler {
 	if len(v) == 0 {

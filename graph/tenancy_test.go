@@ -31,9 +31,17 @@ var owned = map[string][]string{
 	"Mutation.deleteSubscription": {`mutation($id: ID!) { deleteSubscription(id: $id) }`},
 	"Mutation.pauseSubscription":  {`mutation($id: ID!) { pauseSubscription(id: $id) { id } }`},
 	"Mutation.resumeSubscription": {`mutation($id: ID!) { resumeSubscription(id: $id) { id } }`},
-	"Mutation.testSubscription":   {`mutation($id: ID!) { testSubscription(id: $id) { eventId } }`},
-	"Mutation.revealSecret":       {`mutation($id: ID!) { revealSecret(id: $id) { secret } }`},
-	"Mutation.rotateSecret":       {`mutation($id: ID!) { rotateSecret(id: $id) { secret } }`},
+	"Mutation.redeliverEvent": {
+		`mutation($id: ID!) { redeliverEvent(id: $id, eventId: "EVENT") { id } }`, `mutation($id: ID!) { redeliverEvent(id: $id, eventId: "evt_0") { id } }`,
+	},
+	"Mutation.replayEvents": {
+		`mutation($id: ID!) { replayEvents(id: $id, input: {since: "2020-01-01T00:00:00Z"}) { count } }`,
+		`mutation($id: ID!) { replayEvents(id: $id, input: {after: "EVENT", includeFailed: true}) { count } }`,
+		`mutation($id: ID!) { replayEvents(id: $id, input: {}) { count } }`,
+	},
+	"Mutation.testSubscription": {`mutation($id: ID!) { testSubscription(id: $id) { eventId } }`},
+	"Mutation.revealSecret":     {`mutation($id: ID!) { revealSecret(id: $id) { secret } }`},
+	"Mutation.rotateSecret":     {`mutation($id: ID!) { rotateSecret(id: $id) { secret } }`},
 }
 
 // tokens are the fields that take the id of a key, under an account token.
@@ -91,12 +99,22 @@ func TestTenancy(t *testing.T) {
 		s := g.serve(func(c *HandlerConfig) { c.Auth = twoKeys{keyring{who.Account}, g.account("rival")} })
 		theirs := g.create(newInput()).ID
 		const none = "sub_00000000000000000000000000000000"
+		s0, err := g.r.Query().Subscription(g.ctx, theirs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := g.r.FlightSubscription().EventLog(g.ctx, s0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		event := log.Data[0].ID
 		before := g.holdings(theirs)
 		socket := dial(t, s)
 		socket.send(`{"type":"connection_init","payload":{"x-api-key":"` + rivalKey + `"}}`)
 		socket.want("", "connection_ack", "")
 		for field, operations := range owned {
 			for _, op := range operations {
+				op = strings.Replace(op, "EVENT", event, 1)
 				answers := map[string]string{}
 				for _, id := range []string{theirs, none} {
 					r := post(t, s.URL, op, map[string]any{"id": id}, "X-Api-Key", rivalKey)

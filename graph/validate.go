@@ -234,11 +234,16 @@ func checkLimit(v *flight.Invalid, limit int) {
 // checkID refuses what cannot be a subscription's id, which need not be looked
 // for. CodeSubscriptionMissing.
 func checkID(id string) error {
-	rest, ok := strings.CutPrefix(id, "sub_")
-	if !ok || rest == "" || len(rest) > 64 || strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
-		return missing(id)
+	if wellFormed("sub_", id) {
+		return nil
 	}
-	return nil
+	return missing(id)
+}
+
+// wellFormed reports whether text may be an id with that prefix.
+func wellFormed(prefix, text string) bool {
+	rest, ok := strings.CutPrefix(text, prefix)
+	return ok && rest != "" && len(rest) <= 64 && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 func missing(id string) error {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight"
 )
@@ -42,6 +43,47 @@ func TestOldHistoryGoes(t *testing.T) {
 		})
 		if n := one[int](t, r, `SELECT count(*) FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version`); n != 1 {
 			t.Errorf("of the flight that was subscribed to %d rows stand", n)
+		}
+	})
+}
+
+// Old attempts, old events and idempotency keys that ran out are deleted by the
+// workers; the last event that was delivered stays while its subscription is not
+// completed, and what is new stays.
+func TestOldEventsGo(t *testing.T) {
+	eachMode(t, func(t *testing.T, m dbtest.Mode) {
+		often := func(s *setup) { s.SetHouseEvery(20 * time.Millisecond) }
+		r := rigWith(t, m, often)
+		r.other(t, often)
+		recv := newReceiver(t, func(int) int { return 204 })
+		r.source.say(leg())
+		s := r.subscribe(t, r.account(t), recv.URL)
+		recv.expect(t, "subscription.created")
+		for _, gate := range []string{"C1", "C2"} {
+			r.change(t, gate)
+			recv.expect(t, gate)
+		}
+		r.until(t, "all is recorded", func() bool { return r.settled(t) })
+		for _, statement := range []string{ // ids tell the time
+			`UPDATE events SET id = 'evt_0000' || substr(id, 9)`,
+			`UPDATE deliveries SET id = 'dlv_0000' || substr(id, 9)`,
+			`INSERT INTO idempotency_keys (api_key_id, idempotency_key, subscription_id, request, created_at) SELECT 'k', 'old', id, '', created_at FROM subscriptions`,
+		} {
+			if _, err := r.sql.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := r.sql.ExecContext(t.Context(), `UPDATE idempotency_keys SET created_at = $1`, db.At(m.DB.Now().Add(-25*time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+		r.change(t, "C3")
+		recv.expect(t, "C3")
+		r.until(t, "what is old is deleted", func() bool {
+			return one[string](t, r, `SELECT (SELECT count(*) FROM events) || ' ' || (SELECT count(*) FROM deliveries) || ' ' || (SELECT count(*) FROM idempotency_keys)`) == "1 1 0"
+		})
+		log, total, err := m.DB.SentEvents(t.Context(), s.ID, 10)
+		if err != nil || total != 1 || log[0].Changes[0].To == nil || log[0].Attempts != 1 {
+			t.Errorf("%+v %d %v", log, total, err)
 		}
 	})
 }

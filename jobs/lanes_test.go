@@ -19,7 +19,10 @@ import (
 // the hanging ones is over.
 func TestHangingReceiversTakeNoPlaces(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
-		r := rigWith(t, m, func(s *setup) { s.Limits.Prompt, s.Limits.Slow, s.Limits.Host = 12, 4, 16 })
+		r := rigWith(t, m, func(s *setup) {
+			s.SendTimeout = 5 * time.Minute // longer than the test
+			s.Limits.Prompt, s.Limits.Slow, s.Limits.Host = 12, 4, 16
+		})
 		release := make(chan struct{})
 		recv := newHandler(t, func(w http.ResponseWriter, rec received) {
 			if strings.HasPrefix(rec.Path, "/hang") {

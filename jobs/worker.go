@@ -40,6 +40,7 @@ type WorkerConfig struct {
 	Limits    Limits        // of what is under way
 	Step      func(string)  // tests' failpoints; nil: none
 
+	EventDays   int // days for which events and attempts are kept; 0: [DefaultEventDays]
 	HistoryDays int // days after a flight for which its history is kept; 0: [DefaultHistoryDays]
 
 	leaseMargin time.Duration // tests: what a delivery's lease outlasts its time-out by; 0: 3 s
@@ -69,6 +70,9 @@ func NewWorker(c WorkerConfig) *Worker {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
+	}
+	if c.EventDays == 0 {
+		c.EventDays = DefaultEventDays
 	}
 	if c.HistoryDays == 0 {
 		c.HistoryDays = DefaultHistoryDays

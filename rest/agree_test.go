@@ -81,6 +81,11 @@ func otherwise(overREST, overGraph any) (any, any) {
 	return without(overREST, overGraph, "id", "createdAt", "updatedAt", "date", "flightKey")
 }
 
+// otherEvents leaves out what the events of two subscriptions do not share.
+func otherEvents(overREST, overGraph any) (any, any) {
+	return without(overREST, overGraph, "id", "createdAt", "flightKey")
+}
+
 func without(overREST, overGraph any, names ...string) (any, any) {
 	left := func(facts any) any {
 		others, _ := fields(facts.(map[string]any)).apart(names...)
@@ -142,6 +147,11 @@ var operations = map[string]operation{
 			input, args := in.apart("id")
 			return args.with("input", input)
 		}},
+	"redeliver": {route: "POST /v1/subscriptions/{id}/events/{eventId}/redeliver", field: "redeliverEvent", variables: asIs, changes: true, facts: otherEvents},
+	"replay": {route: "POST /v1/subscriptions/{id}/replay", body: true, field: "replayEvents", changes: true, variables: func(in fields) fields {
+		input, args := in.apart("id")
+		return args.with("input", input)
+	}},
 	"test":       {route: "POST /v1/subscriptions/{id}/test", field: "testSubscription", variables: asIs, changes: true, facts: shapes},
 	"deliveries": {route: "GET /v1/subscriptions/{id}/deliveries", field: "subscription", below: "deliveries", variables: asIs, facts: logs},
 	"events":     {route: "GET /v1/subscriptions/{id}/events", field: "subscription", below: "eventLog", variables: asIs, facts: logs},
@@ -162,6 +172,9 @@ const (
 	completed = "a completed one"
 	logged    = "a completed one with attempts of every kind"
 	alien     = "one of another account"
+	first     = "the first event of the subscription"
+	trimmed   = "a completed one whose first snapshot is not kept"
+	noEvent   = "evt_00000000000000000000000000000000"
 	noneSuch  = "sub_00000000000000000000000000000000"
 )
 
@@ -255,6 +268,24 @@ var agreements = []struct {
 	{"test", "paused", fields{"id": paused}, ""},
 	{"test", "completed", fields{"id": completed}, ""},
 	{"test", "another account's", fields{"id": alien}, "subscription_not_found"},
+	{"redeliver", "delivered", fields{"id": logged, "eventId": first}, ""},
+	{"redeliver", "pending", fields{"id": fresh, "eventId": first}, ""},
+	{"redeliver", "paused", fields{"id": paused, "eventId": first}, "invalid_state"},
+	{"redeliver", "not kept", fields{"id": trimmed, "eventId": first}, "event_gone"},
+	{"redeliver", "no such event", fields{"id": fresh, "eventId": noEvent}, "event_not_found"},
+	{"redeliver", "no event", fields{"id": fresh, "eventId": "7"}, "event_not_found"},
+	{"redeliver", "none", fields{"id": noneSuch, "eventId": noEvent}, "subscription_not_found"},
+	{"redeliver", "another account's", fields{"id": alien, "eventId": noEvent}, "subscription_not_found"},
+	{"replay", "nothing missed", fields{"id": fresh, "since": "2020-01-01T00:00:00+01:00"}, ""},
+	{"replay", "what failed", fields{"id": logged, "since": "2020-01-01T00:00:00Z", "includeFailed": true}, ""},
+	{"replay", "after an event", fields{"id": logged, "after": first, "includeFailed": true}, ""},
+	{"replay", "paused", fields{"id": paused, "since": "2020-01-01T00:00:00Z"}, "invalid_state"},
+	{"replay", "neither", fields{"id": fresh}, "invalid_request"},
+	{"replay", "both, and no time", fields{"id": fresh, "since": "yesterday", "after": noEvent}, "invalid_request"},
+	{"replay", "no such event", fields{"id": fresh, "after": noEvent}, "event_not_found"},
+	{"replay", "no event", fields{"id": fresh, "after": "7"}, "event_not_found"},
+	{"replay", "none", fields{"id": noneSuch, "after": noEvent}, "subscription_not_found"},
+	{"replay", "another account's", fields{"id": alien, "since": "2020-01-01T00:00:00Z"}, "subscription_not_found"},
 	{"deliveries", "all", fields{"id": logged}, ""},
 	{"deliveries", "the last", fields{"id": logged, "limit": 1}, ""},
 	{"deliveries", "none yet", fields{"id": fresh}, ""},
@@ -383,7 +414,7 @@ func TestAgreementIsWhole(t *testing.T) {
 		known = append(known, c.code)
 	}
 	for _, code := range []flight.Code{
-		flight.CodeInvalid, flight.CodeFlightNotFound, flight.CodeLegNotFound, flight.CodeOriginRequired, flight.CodeSubscriptionMissing,
+		flight.CodeInvalid, flight.CodeFlightNotFound, flight.CodeLegNotFound, flight.CodeOriginRequired, flight.CodeSubscriptionMissing, flight.CodeEventMissing, flight.CodeEventGone,
 		flight.CodeCountryNotFound, flight.CodeInvalidState, flight.CodeIdempotencyReused, flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout, flight.CodeInternal,
 	} {
 		if !slices.Contains(known, string(code)) {

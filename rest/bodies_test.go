@@ -64,6 +64,8 @@ func TestBodies(t *testing.T) {
 		r.do(t, request{path: "/v1/subscriptions/" + log + "/deliveries"}).golden(t, "deliveries")
 		r.do(t, request{path: "/v1/subscriptions/" + log + "/events"}).golden(t, "events")
 		r.do(t, request{path: "/v1/subscriptions/" + log + "/events?limit=1"}).golden(t, "events_last")
+		r.do(t, request{method: "POST", path: "/v1/subscriptions/" + log + "/events/" + r.firstEvent(t, log) + "/redeliver"}).golden(t, "redeliver")
+		r.do(t, request{method: "POST", path: "/v1/subscriptions/" + log + "/replay", body: `{"since": "2026-11-21T00:00:00+01:00", "includeFailed": true}`}).golden(t, "replay")
 		gone := r.do(t, request{method: "DELETE", path: "/v1/subscriptions/" + s.ID})
 		if gone.want(t, 204, ""); len(gone.body) != 0 || gone.header.Get("Content-Type") != "" {
 			t.Errorf("DELETE has a body: %q %v", gone.body, gone.header)

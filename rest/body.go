@@ -191,6 +191,14 @@ func (o *object) integer(name string) *int {
 	return &n
 }
 
+// boolean takes true or false; false when it is left out.
+func (o *object) boolean(name string) (b bool) {
+	if raw := o.take(name); raw != nil && json.Unmarshal(raw, &b) != nil {
+		o.fault(name, "must be true or false")
+	}
+	return b
+}
+
 // strings takes a list of strings; nil when there is none. What is no string
 // is left out, and a list of which nothing is left counts as none.
 func (o *object) strings(name string) []string {

@@ -95,6 +95,12 @@ var endpoints = []struct {
 	{"POST /v1/subscriptions/{id}/pause", "/v1/subscriptions/ID/pause", "", 201, noSubscription("/v1/subscriptions/", "/pause")},
 	{"POST /v1/subscriptions/{id}/resume", "/v1/subscriptions/ID/resume", "", 201, noSubscription("/v1/subscriptions/", "/resume")},
 	{"POST /v1/subscriptions/{id}/test", "/v1/subscriptions/ID/test", "", 200, noSubscription("/v1/subscriptions/", "/test")},
+	{"POST /v1/subscriptions/{id}/replay", "/v1/subscriptions/ID/replay", `{"since": "2020-01-01T00:00:00Z"}`, 202, noSubscription("/v1/subscriptions/", "/replay")}, // see TestReplayIsStrict
+	{"POST /v1/subscriptions/{id}/events/{eventId}/redeliver", "/v1/subscriptions/ID/events/FIRST/redeliver", "", 202, append(
+		noSubscription("/v1/subscriptions/", "/events/evt_0/redeliver"),
+		badCall{"unknown event", "/v1/subscriptions/ID/events/evt_00000000000000000000000000000000/redeliver", 404, "event_not_found"},
+		badCall{"no event", "/v1/subscriptions/ID/events/7/redeliver", 404, "event_not_found"},
+		badCall{"strange event", "/v1/subscriptions/ID/events/evt_%00%ff'--/redeliver", 404, "event_not_found"})},
 	{"GET /v1/subscriptions/{id}/deliveries", "/v1/subscriptions/ID/deliveries?limit=200", "", 200, badLimits("/deliveries")},
 	{"GET /v1/subscriptions/{id}/events", "/v1/subscriptions/ID/events?limit=200&offset=7", "", 200, badLimits("/events")},
 	{"GET /v1/subscriptions/{id}/secret", "/v1/subscriptions/ID/secret", "", 200, noSubscription("/v1/subscriptions/", "/secret")},
@@ -136,7 +142,11 @@ func TestEveryEndpoint(t *testing.T) {
 				method, _, _ := strings.Cut(e.route, " ")
 				fresh := func(path string) string {
 					if strings.Contains(path, "/ID") {
-						return strings.Replace(path, "/ID", "/"+r.subscribe(t, oneLeg), 1)
+						id := r.subscribe(t, oneLeg)
+						path = strings.Replace(path, "/ID", "/"+id, 1)
+						if strings.Contains(path, "/FIRST") {
+							path = strings.Replace(path, "/FIRST", "/"+r.firstEvent(t, id), 1)
+						}
 					}
 					return path
 				}
@@ -222,6 +232,8 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		{"PUT", "/v1/subscriptions/sub_1/secret", "GET, HEAD, OPTIONS"},
 		{"GET", "/v1/subscriptions/sub_1/secret/rotate", "OPTIONS, POST"},
 		{"GET", "/v1/subscriptions/sub_1/pause", "OPTIONS, POST"},
+		{"GET", "/v1/subscriptions/sub_1/replay", "OPTIONS, POST"},
+		{"GET", "/v1/subscriptions/sub_1/events/evt_1/redeliver", "OPTIONS, POST"},
 		{"HEAD", "/v1/subscriptions/sub_1/resume", "OPTIONS, POST"},
 		{"get", "/v1/subscriptions", "GET, HEAD, OPTIONS, POST"},
 		{"BREW", "/v1/subscriptions", "GET, HEAD, OPTIONS, POST"},

@@ -35,6 +35,8 @@ var failing = []struct {
 	{"leg_not_found", &flight.Error{Code: flight.CodeLegNotFound, Message: "No leg matches <the selector>.", Legs: legs}},
 	{"origin_required", fmt.Errorf("wrapped: %w", &flight.Error{Code: flight.CodeOriginRequired, Message: "Name the origin.", Legs: legs})},
 	{"subscription_not_found", flight.Errorf(flight.CodeSubscriptionMissing, "There is no such subscription.")},
+	{"event_not_found", flight.Errorf(flight.CodeEventMissing, "There is no such event.")},
+	{"event_gone", flight.Errorf(flight.CodeEventGone, "It is not kept any more.")},
 	{"country_not_found", flight.Errorf(flight.CodeCountryNotFound, "There is no such country.")},
 	{"flag_not_found", flight.Errorf(codeFlagNotFound, "There is no such flag.")},
 	{"not_found", flight.Errorf(flight.CodeNotFound, "There is no such thing.")},

@@ -37,8 +37,20 @@ func (o outcome) String() string {
 	return o.code + " " + string(text)
 }
 
-// prepare returns the fields with an id that is what they ask for.
+// prepare returns the fields with ids that are what they ask for.
 func (p *pair) prepare(t *testing.T, in fields) fields {
+	t.Helper()
+	in = p.subscription(t, in)
+	for _, name := range []string{"eventId", "after"} {
+		if in[name] == first {
+			in = in.with(name, p.firstEvent(t, in["id"].(string)))
+		}
+	}
+	return in
+}
+
+// subscription returns the fields with the id of a subscription.
+func (p *pair) subscription(t *testing.T, in fields) fields {
 	t.Helper()
 	create := func(key string, pairs ...any) string {
 		got := p.do(t, request{method: "POST", path: "/v1/subscriptions", body: createBody(append(pairs, "secret", ownSecret)...), key: key})
@@ -56,6 +68,8 @@ func (p *pair) prepare(t *testing.T, in fields) fields {
 		id := create("")
 		p.do(t, request{method: "POST", path: "/v1/subscriptions/" + id + "/pause"}).want(t, 201, "")
 		return in.with("id", id)
+	case trimmed:
+		return in.with("id", p.trimmed(t))
 	case completed, logged:
 		p.days++
 		date := epoch.AddDate(0, 0, p.days).Format(time.DateOnly)
@@ -301,6 +315,9 @@ func decode(t *testing.T, text []byte, in fields, into any) {
 	t.Helper()
 	if id, _ := in["id"].(string); strings.HasPrefix(id, "sub_") {
 		text = bytes.ReplaceAll(text, []byte(id), []byte("ID"))
+	}
+	if id, _ := in["eventId"].(string); strings.HasPrefix(id, "evt_") {
+		text = bytes.ReplaceAll(text, []byte(id), []byte("EVENT"))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

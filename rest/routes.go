@@ -43,8 +43,10 @@ var routes = []route{
 	{"POST", "/v1/subscriptions/{id}/pause", keyed, (*api).pauseSubscription},
 	{"POST", "/v1/subscriptions/{id}/resume", keyed, (*api).resumeSubscription},
 	{"POST", "/v1/subscriptions/{id}/test", keyed, (*api).testSubscription},
+	{"POST", "/v1/subscriptions/{id}/replay", keyed, (*api).replayEvents},
 	{"GET", "/v1/subscriptions/{id}/deliveries", keyed, (*api).listDeliveries},
 	{"GET", "/v1/subscriptions/{id}/events", keyed, (*api).listEvents},
+	{"POST", "/v1/subscriptions/{id}/events/{eventId}/redeliver", keyed, (*api).redeliverEvent},
 	{"GET", "/v1/subscriptions/{id}/secret", keyed, (*api).revealSecret},
 	{"POST", "/v1/subscriptions/{id}/secret/rotate", keyed, (*api).rotateSecret},
 

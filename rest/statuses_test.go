@@ -18,8 +18,9 @@ import (
 )
 
 // statusCall is one call of a route. In its path ID stands for a fresh
-// subscription, DONE for one that is completed, and NONE for one that there is
-// not.
+// subscription, DONE for one that is completed, STOPPED for one that is paused,
+// TRIMMED for one whose first snapshot has been deleted, NONE for one that there
+// is not, and FIRST for the first event.
 type statusCall struct {
 	want   string // the status and, of an error, the code
 	path   string
@@ -93,6 +94,16 @@ var statuses = map[string][]statusCall{
 		subOf("201", "ID/resume"), subOf("404 subscription_not_found", "NONE/resume"), subOf("409 invalid_state", "DONE/resume"),
 	},
 	"POST /v1/subscriptions/{id}/test": {subOf("200", "ID/test"), subOf("200", "DONE/test"), subOf("404 subscription_not_found", "NONE/test")},
+	"POST /v1/subscriptions/{id}/replay": {
+		sendOf("202", "/v1/subscriptions/ID/replay", `{"since": "2026-11-21T20:00:00Z"}`), sendOf("202", "/v1/subscriptions/DONE/replay", `{"since": "2026-11-21T20:00:00Z"}`),
+		sendOf("400 invalid_request", "/v1/subscriptions/ID/replay", `{}`), sendOf("404 subscription_not_found", "/v1/subscriptions/NONE/replay", `{"after": "evt_1"}`),
+		sendOf("404 event_not_found", "/v1/subscriptions/ID/replay", `{"after": "evt_1"}`), sendOf("409 invalid_state", "/v1/subscriptions/STOPPED/replay", `{"since": "2026-11-21T20:00:00Z"}`),
+		sendOf("413 payload_too_large", "/v1/subscriptions/ID/replay", tooLong),
+	},
+	"POST /v1/subscriptions/{id}/events/{eventId}/redeliver": {
+		subOf("202", "ID/events/FIRST/redeliver"), subOf("404 subscription_not_found", "NONE/events/evt_1/redeliver"), subOf("404 event_not_found", "ID/events/evt_1/redeliver"),
+		subOf("409 invalid_state", "STOPPED/events/FIRST/redeliver"), subOf("410 event_gone", "TRIMMED/events/FIRST/redeliver"),
+	},
 	"GET /v1/subscriptions/{id}/deliveries": {
 		subOf("200", "ID/deliveries?limit=1"), subOf("400 invalid_request", "ID/deliveries?limit=0"), subOf("404 subscription_not_found", "NONE/deliveries"),
 	},
@@ -127,11 +138,19 @@ func TestStatuses(t *testing.T) {
 					if c.free {
 						q.key = free.Key
 					}
-					if before, after, ok := strings.Cut(q.path, "ID"); ok {
-						q.path = before + r.subscribe(t, oneLeg) + after
-					}
-					if before, after, ok := strings.Cut(q.path, "DONE"); ok {
-						q.path = before + p.prepare(t, fields{"id": completed})["id"].(string) + after
+					for name, make := range map[string]func() string{
+						"ID":      func() string { return r.subscribe(t, oneLeg) },
+						"DONE":    func() string { return p.prepare(t, fields{"id": completed})["id"].(string) },
+						"STOPPED": func() string { return p.prepare(t, fields{"id": paused})["id"].(string) },
+						"TRIMMED": func() string { return p.trimmed(t) },
+					} {
+						if before, after, ok := strings.Cut(q.path, "/"+name); ok {
+							id := make()
+							q.path = before + "/" + id + after
+							if strings.Contains(after, "FIRST") {
+								q.path = strings.Replace(q.path, "FIRST", r.firstEvent(t, id), 1)
+							}
+						}
 					}
 					if got := patternOf(t, q); got != route {
 						t.Fatalf("this calls %s", got)
@@ -141,6 +160,16 @@ func TestStatuses(t *testing.T) {
 			}
 		}
 	})
+}
+
+// trimmed is a subscription whose first snapshot is not kept any more.
+func (p *pair) trimmed(t *testing.T) string {
+	t.Helper()
+	id := p.prepare(t, fields{"id": logged})["id"].(string)
+	if _, err := p.DB.ExecContext(t.Context(), `DELETE FROM updates WHERE version = 1 AND flight_id = (SELECT flight_id FROM subscriptions WHERE id = $1)`, id); err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // patternOf returns the route that a request goes to.

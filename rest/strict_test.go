@@ -244,3 +244,38 @@ func brokenUpstream(body []byte) bool {
 	err := json.Unmarshal(body, &in)
 	return err == nil && strings.Contains(fmt.Sprint(in.FlightNumber), broken)
 }
+
+// What is wrong with a replay is said field by field, and nothing is sent.
+func TestReplayIsStrict(t *testing.T) {
+	r := newRig(t, sqlite(t))
+	id := r.subscribe(t, oneLeg)
+	for _, c := range []struct {
+		body   string
+		fields []string
+	}{
+		{`{}`, []string{"since: must be given, or after"}},
+		{`{"since": null, "after": "", "includeFailed": null}`, []string{"since: must be given, or after"}},
+		{`{"since": "2026-11-21T20:00:00Z", "after": "evt_1"}`, []string{"after: must be left out where since is given"}},
+		{`{"since": "2026-11-21 20:00"}`, []string{"since: must be a time in ISO 8601"}},
+		{`{"since": "2026-11-21T20:00:00"}`, []string{"since: must be a time in ISO 8601"}},
+		{`{"since": 1795290000, "includeFailed": "yes", "until": "evt_1"}`, []string{"since: must be a string", "includeFailed: must be true or false", "until: is not a field"}},
+		{`[]`, []string{"body: must be a JSON object"}},
+		{``, []string{"body: must be a JSON object; there is none"}},
+	} {
+		got := r.do(t, request{method: "POST", path: "/v1/subscriptions/" + id + "/replay", body: c.body, header: http.Header{"Content-Type": {"application/json"}}})
+		got.want(t, 400, "invalid_request")
+		var body struct {
+			Fields []struct{ Field, Message string }
+		}
+		got.decode(t, &body)
+		if len(body.Fields) != len(c.fields) {
+			t.Errorf("%s: %s", c.body, got.body)
+			continue
+		}
+		for i, f := range body.Fields {
+			if !strings.HasPrefix(f.Field+": "+f.Message, c.fields[i]) {
+				t.Errorf("%s: %s, want %s", c.body, got.body, c.fields[i])
+			}
+		}
+	}
+}

@@ -171,6 +171,31 @@ func (a *api) testSubscription(ctx context.Context, r *http.Request) (answer, er
 	return answer{status: http.StatusOK, body: encode(sent)}, nil
 }
 
+// redeliverEvent answers POST /v1/subscriptions/{id}/events/{eventId}/redeliver.
+func (a *api) redeliverEvent(ctx context.Context, r *http.Request) (answer, error) {
+	sent, err := a.mutation.RedeliverEvent(ctx, r.PathValue("id"), r.PathValue("eventId"))
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusAccepted, body: encode(sent)}, nil
+}
+
+// replayEvents answers POST /v1/subscriptions/{id}/replay.
+func (a *api) replayEvents(ctx context.Context, r *http.Request) (answer, error) {
+	o, err := readObject(r)
+	if err != nil {
+		return answer{}, err
+	}
+	in := graph.ReplayInput{Since: o.text("since"), After: o.text("after"), IncludeFailed: o.boolean("includeFailed")}
+	o.unknown()
+	in.Faults = *o.faults
+	got, err := a.mutation.ReplayEvents(ctx, r.PathValue("id"), in)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusAccepted, body: encode(got)}, nil
+}
+
 // subscription answers with one subscription under a status.
 func subscription(status int) func(*flight.Subscription, error) (answer, error) {
 	return func(s *flight.Subscription, err error) (answer, error) {

@@ -22,14 +22,18 @@ var owned = map[string][]ownedCall{
 		{body: `{"webhookUrl": "https://evil.example/", "events": ["route.changed"], "delayThresholdMinutes": 240, "headers": {"X-A": "b"}, "metadata": {"a": 1}}`},
 		{body: `{"headers": null, "metadata": null}`}, {body: `{}`}, {body: `{"delayThresholdMinutes": 0}`}, {body: `{`},
 	},
-	"DELETE /v1/subscriptions/{id}":             {{}},
-	"POST /v1/subscriptions/{id}/pause":         {{}},
-	"POST /v1/subscriptions/{id}/resume":        {{}},
-	"POST /v1/subscriptions/{id}/test":          {{}},
-	"GET /v1/subscriptions/{id}/deliveries":     {{}, {query: "?limit=1"}, {query: "?limit=0"}},
-	"GET /v1/subscriptions/{id}/events":         {{}, {query: "?limit=1"}, {query: "?limit=0"}},
-	"GET /v1/subscriptions/{id}/secret":         {{}},
-	"POST /v1/subscriptions/{id}/secret/rotate": {{}},
+	"DELETE /v1/subscriptions/{id}":      {{}},
+	"POST /v1/subscriptions/{id}/pause":  {{}},
+	"POST /v1/subscriptions/{id}/resume": {{}},
+	"POST /v1/subscriptions/{id}/test":   {{}},
+	"POST /v1/subscriptions/{id}/replay": {
+		{body: `{"since": "2020-01-01T00:00:00Z"}`}, {body: `{"after": "EVENT", "includeFailed": true}`}, {body: `{"after": "evt_0"}`}, {body: `{}`}, {body: `{`},
+	},
+	"POST /v1/subscriptions/{id}/events/{eventId}/redeliver": {{}},
+	"GET /v1/subscriptions/{id}/deliveries":                  {{}, {query: "?limit=1"}, {query: "?limit=0"}},
+	"GET /v1/subscriptions/{id}/events":                      {{}, {query: "?limit=1"}, {query: "?limit=0"}},
+	"GET /v1/subscriptions/{id}/secret":                      {{}},
+	"POST /v1/subscriptions/{id}/secret/rotate":              {{}},
 }
 
 type ownedCall struct{ query, body string }
@@ -57,6 +61,8 @@ func TestTenancy(t *testing.T) {
 			t.Run(route, func(t *testing.T) {
 				for _, c := range calls {
 					for _, id := range ids {
+						c.body = strings.Replace(c.body, "EVENT", r.firstEvent(t, ids[0]), 1)
+						route := strings.Replace(route, "{eventId}", r.firstEvent(t, id), 1)
 						theirs, none := r.answerTo(t, route, c, id), r.answerTo(t, route, c, noneSuch)
 						if theirs != none {
 							t.Errorf("%+v: another account's id is answered with\n%s\none that does not exist with\n%s", c, theirs, none)
@@ -80,6 +86,44 @@ func TestTenancy(t *testing.T) {
 		}
 		if after := r.holdings(t, ids); after != before {
 			t.Errorf("the owner had\n%s\nand has\n%s", before, after)
+		}
+	})
+}
+
+// firstEvent is the first event of a subscription of the owner.
+func (r *rig) firstEvent(t *testing.T, id string) string {
+	t.Helper()
+	var log struct{ Data []struct{ ID string } }
+	r.do(t, request{path: "/v1/subscriptions/" + id + "/events"}).decode(t, &log)
+	return log.Data[len(log.Data)-1].ID
+}
+
+// An event of another subscription is not there either, be it one's own or
+// another account's.
+func TestEventsOfOthers(t *testing.T) {
+	dbtest.EachMode(t, func(t *testing.T, m dbtest.Mode) {
+		r := newRig(t, m)
+		mine, second := r.subscribe(t, oneLeg), r.subscribe(t, oneLeg)
+		created := r.do(t, request{method: "POST", path: "/v1/subscriptions", body: createBody(), key: r.other})
+		var theirs struct{ ID string }
+		created.decode(t, &theirs)
+		var log struct{ Data []struct{ ID string } }
+		r.do(t, request{path: "/v1/subscriptions/" + theirs.ID + "/events", key: r.other}).decode(t, &log)
+		answers := map[string]string{}
+		for _, event := range []string{"evt_00000000000000000000000000000000", r.firstEvent(t, second), log.Data[0].ID} {
+			for _, q := range []request{
+				{path: "/events/" + event + "/redeliver"}, {path: "/replay", body: `{"after": "` + event + `"}`},
+			} {
+				q.method, q.path = "POST", "/v1/subscriptions/"+mine+q.path
+				got := r.do(t, q)
+				got.want(t, 404, "event_not_found")
+				var body struct{ Message string }
+				got.decode(t, &body)
+				text, before := strings.ReplaceAll(body.Message, event, "EVENT"), answers["message"]
+				if answers["message"] = text; before != "" && text != before {
+					t.Errorf("%s: %s, elsewhere %s", q.path, text, before)
+				}
+			}
 		}
 	})
 }

@@ -65,3 +65,19 @@ func ExampleVerify() {
 	// <nil>
 	// true
 }
+
+// A receiver that goes by the headers of Standard Webhooks.
+func ExampleVerifyStandard() {
+	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	body := []byte(`{"test": 2432232314}`)
+	header := http.Header{}
+	header.Set("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek")
+	header.Set("webhook-timestamp", "1614265330")
+	header.Set("webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
+
+	fmt.Println(webhook.VerifyStandard(secret, header, body, time.Unix(1614265330, 0)))
+	fmt.Println(webhook.VerifyStandard(secret, header, body, time.Unix(1614269999, 0)))
+	// Output:
+	// <nil>
+	// webhook: signature timestamp outside the tolerance
+}

@@ -11,7 +11,8 @@
 //     address that is not public unless it was told to; it always comes back with
 //     a [Result] that says what happened and what is to follow from it.
 //   - [Verify] is for receivers, who may import this package: it accepts exactly
-//     what [Sign] made within five minutes, in constant time.
+//     what [Sign] made within five minutes, in constant time. [VerifyStandard]
+//     does the same by the headers of Standard Webhooks.
 //
 // What a customer may set (URL, headers, secret) is checked by [CheckURL],
 // [CheckHeaders] and [CheckSecret] when it is set, and again when it is used.

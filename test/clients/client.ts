@@ -85,6 +85,15 @@ async function deliveries(id: string): Promise<void> {
     }
     check(Date.now() < end, `the test event was not delivered: ${JSON.stringify(log)}`);
   }
+  const again = got(await api.POST("/v1/subscriptions/{id}/events/{eventId}/redeliver", { params: { path: { id, eventId } } }), 202);
+  check(again.id === eventId && again.status === "pending" && again.attempts === 1, "redeliver");
+  const replayed = got(await api.POST("/v1/subscriptions/{id}/replay", { params: { path: { id } }, body: { after: eventId } }), 202);
+  check(replayed.count === 0 && !replayed.more, "nothing was missed");
+  for (const end = Date.now() + 30_000; ; await new Promise((done) => setTimeout(done, 50))) {
+    const log = got(await api.GET("/v1/subscriptions/{id}/deliveries", { params }), 200);
+    if (log.data.some((d) => d.eventId === eventId && d.attempt === 2 && d.status === "succeeded")) break;
+    check(Date.now() < end, `the test event was not delivered again: ${JSON.stringify(log)}`);
+  }
   const events = got(await api.GET("/v1/subscriptions/{id}/events", { params }), 200);
   check(events.data.some((e) => e.id === eventId && e.status === "delivered") && events.data.some((e) => e.type === "subscription.created"), "the event log");
 }
