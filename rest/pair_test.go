@@ -91,7 +91,7 @@ func (p *pair) attempt(t *testing.T, id string) {
 	t.Helper()
 	verdicts := []flight.DeliveryStatus{flight.DeliveryRetrying, flight.DeliverySucceeded, flight.DeliveryFailed}
 	for len(verdicts) > 0 {
-		attempts, err := p.DB.ClaimEvents(t.Context(), 100, time.Nanosecond)
+		attempts, err := dbtest.ClaimEvents(t.Context(), p.DB, 100, time.Nanosecond)
 		if err != nil || len(attempts) == 0 {
 			t.Fatal("nothing to deliver", err)
 		}
@@ -113,7 +113,7 @@ func (p *pair) attempt(t *testing.T, id string) {
 		}
 	}
 	for range 2 { // the first of them dies
-		if _, err := p.DB.ClaimEvents(t.Context(), 100, time.Nanosecond); err != nil {
+		if _, err := dbtest.ClaimEvents(t.Context(), p.DB, 100, time.Nanosecond); err != nil {
 			t.Fatal(err)
 		}
 	}
