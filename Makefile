@@ -5,7 +5,7 @@ TIMEOUT ?= 20m
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-watch replay-day storm
+.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day storm
 .NOTPARALLEL:
 
 help: ## this list
@@ -59,6 +59,9 @@ bench: ## the figures of docs/performance.md; PostgreSQL flushes to disk as in p
 	@TEST_PG_DURABLE=1 test/with-servers sh -c "\
 		go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $(ARGS) $(PKGS) && \
 		FLIGHTWIRE_BENCH=1 go test -run '^TestBench' -count=1 -v -p 1 -timeout 60m $(ARGS) . ./jobs ./rest"
+
+bench-deliver: ## how fast webhooks go out, against a bare loop of signed POSTs, with the CPU of all servers counted
+	@TEST_PG_DURABLE=1 FLIGHTWIRE_BENCH=1 test/with-servers go test -run '^TestBenchDeliver$$' -count=1 -v -timeout 30m $(ARGS) ./jobs
 
 bench-watch: ## how two real days are watched, in virtual time: calls against delay; draws docs/watch.svg
 	@FLIGHTWIRE_BENCH=1 go test -run '^TestBenchWatch$$' -bench '^BenchmarkPlanDuePolls$$' -count=1 -timeout 30m $(ARGS) ./flight

@@ -125,11 +125,11 @@ func run(ctx context.Context, c Config) (err error) {
 		routes.Handle("/", noAPI)
 	}
 	if c.Role != roleAPI {
-		sender := webhook.NewSender(webhook.Config{Timeout: c.DeliveryTimeout, AllowPrivate: *c.AllowPrivateWebhooks, LegacyPrefix: c.LegacyPrefix})
+		sender := webhook.NewSender(webhook.Config{Timeout: c.DeliveryTimeout, AllowPrivate: *c.AllowPrivateWebhooks, LegacyPrefix: c.LegacyPrefix, RootCAs: c.WebhookRoots, MaxIdlePerHost: c.HostLimit})
 		open.add(func() error { sender.Close(); return nil })
 		worker := jobs.NewWorker(jobs.WorkerConfig{
 			DB: database, Redis: client, Client: tasks, Intake: intake, Sender: sender,
-			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, EventDays: c.EventDays, HistoryDays: c.HistoryDays, Step: c.step,
+			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, EventDays: c.EventDays, HistoryDays: c.HistoryDays, Limits: jobs.Limits{Host: c.HostLimit}, Step: c.step,
 		})
 		if err := worker.Start(); err != nil {
 			return err

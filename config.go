@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -52,10 +53,12 @@ type Config struct {
 	EventDays   int // days for which events and attempts are kept; 0: 30
 	HistoryDays int // days after a flight for which its history is kept; 0: 30
 
-	RetryBase            time.Duration // first webhook retry delay; 0: 4 s
-	DeliveryTimeout      time.Duration // webhook answer time-out; 0: 10 s
-	AllowPrivateWebhooks *bool         // webhooks to addresses that are not public; nil: in dev only
-	LegacyPrefix         string        // of the second set of event headers; "": none
+	RetryBase            time.Duration  // first webhook retry delay; 0: 4 s
+	DeliveryTimeout      time.Duration  // webhook answer time-out; 0: 10 s
+	AllowPrivateWebhooks *bool          // webhooks to addresses that are not public; nil: in dev only
+	WebhookRoots         *x509.CertPool // that receivers' certificates are verified against; nil: the system's
+	HostLimit            int            // webhooks under way to one host; 0: 128
+	LegacyPrefix         string         // of the second set of event headers; "": none
 
 	CORS access.CORS // origins whose pages may call; zero: none
 
@@ -172,6 +175,8 @@ type serving struct {
 	RetryBase            time.Duration `default:"4s" env:"FLIGHTWIRE_RETRY_BASE" help:"First webhook retry delay; each further one is twice as long."`
 	DeliveryTimeout      time.Duration `default:"10s" env:"FLIGHTWIRE_DELIVERY_TIMEOUT" help:"How long a webhook's receiver may take to answer."`
 	AllowPrivateWebhooks *bool         `negatable:"" env:"FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS" help:"Let webhooks go to loopback and private addresses. Default: true in dev, false in serve."`
+	WebhookRoots         string        `env:"FLIGHTWIRE_WEBHOOK_ROOTS" placeholder:"PATH" help:"PEM file of root certificates that receivers are trusted by beside the system's; unset: the system's alone."`
+	HostLimit            int           `name:"webhook-host-limit" default:"128" env:"FLIGHTWIRE_WEBHOOK_HOST_LIMIT" placeholder:"N" help:"How many webhooks a process has under way to one host at most, 4 to 1024."`
 	LegacyPrefix         string        `default:"legacy" env:"FLIGHTWIRE_LEGACY_PREFIX" help:"Event headers are also sent as x-<prefix>-…; empty: they are not."`
 
 	CORSOrigins string `name:"cors-origins" env:"FLIGHTWIRE_CORS_ORIGINS" placeholder:"LIST" help:"Origins whose pages may call /v1 and /graphql from a browser: a comma list such as https://app.example.com, or * for all; unset: none."`
@@ -192,7 +197,7 @@ func (s *serving) config() (Config, error) {
 		CacheTTL:   s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
 		AllowPrivateWebhooks: s.AllowPrivateWebhooks, LegacyPrefix: s.LegacyPrefix,
 	}
-	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkCalls, s.checkGrace} {
+	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkCalls, s.checkGrace, s.checkWebhooks} {
 		if err := check(&c); err != nil {
 			return c, err
 		}
@@ -269,6 +274,22 @@ func (s *serving) checkGrace(c *Config) error {
 		return usagef("FLIGHTWIRE_QUOTA_GRACE: %v is not between 0s and 24h", s.QuotaGrace)
 	}
 	c.QuotaGrace = &s.QuotaGrace
+	return nil
+}
+
+func (s *serving) checkWebhooks(c *Config) error {
+	if s.HostLimit < 4 || s.HostLimit > 1024 {
+		return usagef("FLIGHTWIRE_WEBHOOK_HOST_LIMIT: %d is not between 4 and 1024", s.HostLimit)
+	}
+	c.HostLimit = s.HostLimit
+	if s.WebhookRoots == "" {
+		return nil
+	}
+	roots, err := webhook.LoadRoots(s.WebhookRoots)
+	if err != nil {
+		return usagef("FLIGHTWIRE_WEBHOOK_ROOTS: %w", err)
+	}
+	c.WebhookRoots = roots
 	return nil
 }
 

@@ -27,7 +27,7 @@ type Answer struct {
 type Accepted struct {
 	Standing
 	Changed []string // legs that have a new version: row ids
-	Events  bool     // something waits to be delivered
+	Due     []Due    // events that may be delivered at once
 }
 
 // Accept is the one door for snapshots. Polls, look-ups and refreshes all hand
@@ -60,7 +60,7 @@ func (db *DB) Accept(ctx context.Context, a Answer) (Accepted, error) {
 		db.snapshots.c.Set(key, s)
 	}
 	standing, err := db.standing(ctx, last.resolvedRows())
-	return Accepted{Standing: standing, Changed: last.changed, Events: last.events}, domainError(ctx, "accept", err)
+	return Accepted{Standing: standing, Changed: last.changed, Due: last.due}, domainError(ctx, "accept", err)
 }
 
 // door is one pass through Accept.
@@ -74,7 +74,7 @@ type door struct {
 	subs    map[string][]*follower          // subscriptions by row, locked; nil until they are needed
 	fresh   map[snapshotKey]*flight.Snapshot
 	changed []string
-	events  bool
+	due     []Due
 }
 
 // open locks every row of the flight, first making those that are missing.

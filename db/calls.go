@@ -44,8 +44,8 @@ func (db *DB) PollRank(ctx context.Context, c PollClaim, now flight.Time) (fligh
 
 // PutOffPoll ends a claim for which there was no call to make: what stands
 // stays, it is no failure of the upstream's, and the poll is made at p instead.
-// A watch whose time has come at the world time now ends all the same. events
-// says whether something waits to be delivered.
-func (db *DB) PutOffPoll(ctx context.Context, c PollClaim, now flight.Time, p flight.Poll) (events bool, err error) {
+// A watch whose time has come at the world time now ends all the same. due
+// are the events that may be delivered at once.
+func (db *DB) PutOffPoll(ctx context.Context, c PollClaim, now flight.Time, p flight.Poll) (due []Due, err error) {
 	return db.endClaim(ctx, "put poll off", c, now, func(*flightRow) flight.Poll { return p })
 }

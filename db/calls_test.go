@@ -49,11 +49,11 @@ func TestPutOffPoll(t *testing.T) {
 		polled := r.sub(s.ID).LastPolledAt
 		putOff := func(c db.PollClaim, p flight.Poll) bool {
 			r.Helper()
-			events, err := r.d.PutOffPoll(r.Context(), c, r.now, p)
+			due, err := r.d.PutOffPoll(r.Context(), c, r.now, p)
 			if err != nil {
 				r.Fatal(err)
 			}
-			return events
+			return len(due) > 0
 		}
 		c := r.onlyPoll(time.Minute)
 		if putOff(c, flight.Poll{At: r.now + 7*minute, Reason: "over the call rate"}) || r.planned(id) != r.now+7*minute {

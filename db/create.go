@@ -211,7 +211,7 @@ func (tx *Tx) begin(ctx context.Context, c *creation, out *outbox) error {
 		CreatedAt: At(out.now), UpdatedAt: At(out.now), LastPolledAt: f.LastPolledAt, Resolved: f.Resolved,
 	}
 	out.add(&follower{
-		ID: c.id, Status: status, FlightID: f.ID, Carrier: f.Carrier, Number: f.Number, Date: f.Date,
+		ID: c.id, Account: c.Account, URL: c.WebhookURL, Status: status, FlightID: f.ID, Carrier: f.Carrier, Number: f.Number, Date: f.Date,
 		Events: c.Events, DelayThreshold: c.DelayThreshold, Metadata: c.row.Metadata, state: c.state,
 	}, e)
 	return nil

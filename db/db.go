@@ -42,6 +42,7 @@ type DB struct {
 	offset       atomic.Int64 // database clock minus ours, nanoseconds
 	seal         *sealer
 	snapshots    *snapshotCache
+	writes       queries // statements that are transactions of their own
 	creates      creates
 	beforeCommit func(string)
 	unlock       func() error // gives the SQLite file back
@@ -51,6 +52,9 @@ type DB struct {
 type queries struct {
 	sqlx.ExtContext
 	kind dialect
+	prep *statements
+
+	missing *[]string // in a transaction: texts that were not prepared yet
 }
 
 // Tx is a running transaction. Writes that must not stand alone are its methods.
@@ -85,7 +89,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 
 // Close releases the connections and the SQLite file.
 func (db *DB) Close() error {
-	err := db.write.Close()
+	err := errors.Join(db.prep.close(), db.writes.prep.close(), db.write.Close())
 	if r, ok := db.ExtContext.(*sqlx.DB); ok && r != db.write {
 		err = errors.Join(err, r.Close())
 	}
@@ -127,8 +131,13 @@ func (db *DB) SyncClock(ctx context.Context) error {
 // transaction that PostgreSQL broke off over a deadlock is run again, so fn
 // must leave no trace outside it.
 func (db *DB) tx(ctx context.Context, op string, fn func(*Tx) error) error {
+	return db.tryAgain(ctx, op, func() error { return db.tryTx(ctx, op, fn) })
+}
+
+// tryAgain runs what PostgreSQL may break off until it has not.
+func (db *DB) tryAgain(ctx context.Context, op string, run func() error) error {
 	for try := 0; ; try++ {
-		err := db.tryTx(ctx, op, fn)
+		err := run()
 		if err == nil || try == 4 || !retryable(err) {
 			return domainError(ctx, op, err)
 		}
@@ -147,14 +156,19 @@ func (db *DB) tryTx(ctx context.Context, op string, fn func(*Tx) error) (err err
 		return err
 	}
 	defer func() { _ = t.Rollback() }() // after a commit it does nothing
-	if err := fn(&Tx{queries{t, db.kind}, db}); err != nil {
+	var missing []string
+	if err := fn(&Tx{queries{t, db.kind, db.writes.prep, &missing}, db}); err != nil {
 		if err == errNothing {
 			return nil
 		}
 		return err
 	}
 	db.beforeCommit(op)
-	return t.Commit()
+	if err := t.Commit(); err != nil {
+		return err
+	}
+	db.writes.prep.prepareMissing(ctx, missing)
+	return nil
 }
 
 // errNothing ends a transaction that found nothing to do: there is nothing to
@@ -163,17 +177,41 @@ var errNothing = errors.New("nothing to do")
 
 // get reads one row into dest; sql.ErrNoRows when there is none.
 func (q queries) get(ctx context.Context, dest any, query string, args ...any) error {
-	return sqlx.GetContext(ctx, q, dest, query, args...)
+	s, err := q.prepared(ctx, query)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return sqlx.GetContext(ctx, q, dest, query, args...)
+	}
+	return s.GetContext(ctx, dest, args...)
 }
 
 // sel reads every row into dest, a pointer to a slice.
 func (q queries) sel(ctx context.Context, dest any, query string, args ...any) error {
-	return sqlx.SelectContext(ctx, q, dest, query, args...)
+	s, err := q.prepared(ctx, query)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return sqlx.SelectContext(ctx, q, dest, query, args...)
+	}
+	return s.SelectContext(ctx, dest, args...)
 }
 
 // exec runs a statement and returns how many rows it touched.
 func (q queries) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	r, err := q.ExecContext(ctx, query, args...)
+	s, err := q.prepared(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	run := q.ExecContext
+	if s != nil {
+		run = func(ctx context.Context, _ string, args ...any) (sql.Result, error) {
+			return s.ExecContext(ctx, args...)
+		}
+	}
+	r, err := run(ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}

@@ -145,7 +145,8 @@ func (db *DB) openPostgres(ctx context.Context, raw string) error {
 	if err := conn.PingContext(ctx); err != nil {
 		return errors.Join(fmt.Errorf("PostgreSQL does not answer: %w", err), conn.Close())
 	}
-	db.write, db.queries = conn, queries{conn, postgresKind}
+	db.write, db.queries = conn, queries{ExtContext: conn, kind: postgresKind, prep: newStatements(conn)}
+	db.writes = db.queries
 	return nil
 }
 
@@ -181,7 +182,9 @@ func (db *DB) openSQLite(ctx context.Context, dir string) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open SQLite in %s: %w", dir, err), write.Close(), unlock())
 	}
-	db.write, db.queries, db.unlock = write, queries{read, sqliteKind}, unlock
+	db.write, db.unlock = write, unlock
+	db.queries = queries{ExtContext: read, kind: sqliteKind, prep: newStatements(read)}
+	db.writes = queries{ExtContext: write, kind: sqliteKind, prep: newStatements(write)}
 	return nil
 }
 

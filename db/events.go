@@ -2,10 +2,119 @@ package db
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
 )
+
+// Lane is where an event waits for its attempt, so that receivers that hang or
+// fail never stand before the others.
+type Lane int
+
+// The lanes.
+const (
+	Prompt Lane = iota // first attempts for receivers that answered the last one in time
+	Slow               // retries, and first attempts for the others
+)
+
+// Lanes is how many there are.
+const Lanes = 2
+
+// Due is an event whose attempt is due, and what limits go by.
+type Due struct {
+	EventID        string `db:"id"`
+	SubscriptionID string `db:"subscription_id"`
+	Account        string `db:"account_id"`
+	URL            string `db:"webhook_url"`
+	Lane           Lane   `db:"lane"`
+
+	claimed
+	At Time `db:"next_attempt_at"` // since when
+}
+
+// claimed is the claim on a due event that has run out; none: the token is empty.
+type claimed struct {
+	Type       flight.EventType `db:"type"`
+	Attempts   int              `db:"attempts"`
+	LeaseToken string           `db:"lease_token"`
+	LeasedAt   Time             `db:"leased_at"`
+}
+
+// Interrupted reports whether its claim ran out, because the process that had
+// it died. [DB.EndInterrupted] comes before it can be claimed again.
+func (d *Due) Interrupted() bool { return d.LeaseToken != "" }
+
+// DuePlace is where a pass through a lane has come to; the zero one is its
+// beginning.
+type DuePlace struct {
+	at time.Time
+	id string
+}
+
+// DueSince is the place after which is what has become due in the last time.
+func (db *DB) DueSince(last time.Duration) DuePlace { return DuePlace{at: db.Now().Add(-last)} }
+
+// DueEvents returns up to limit events of a lane that are due and come after
+// from, the longest due first, and where the next look goes on: at the zero
+// place when the pass is over. It claims nothing.
+func (db *DB) DueEvents(ctx context.Context, lane Lane, from DuePlace, limit int) (due []Due, next DuePlace, err error) {
+	if from.at.IsZero() {
+		from.at = time.Unix(0, 0) // before all of them, where NULL would be none
+	}
+	err = db.sel(ctx, &due, `SELECT e.id, e.subscription_id, s.account_id, s.webhook_url, e.lane, e.type, e.attempts, e.lease_token, e.leased_at, e.next_attempt_at
+		FROM events e JOIN subscriptions s ON s.id = e.subscription_id
+		WHERE e.status = 'pending' AND e.lane = $1 AND e.next_attempt_at <= $2 AND (e.next_attempt_at, e.id) > ($3, $4)
+		ORDER BY e.next_attempt_at, e.id LIMIT $5`, lane, At(db.Now()), At(from.at), from.id, limit)
+	if err != nil {
+		return nil, DuePlace{}, domainError(ctx, "look for due events", err)
+	}
+	if len(due) == limit {
+		last := due[limit-1]
+		next = DuePlace{last.At.Std(), last.EventID}
+	}
+	return due, next, nil
+}
+
+// Backlog is what waits in a lane.
+type Backlog struct {
+	Due    int       // events whose attempt is due or under way too long; counted up to limit
+	Oldest time.Time // since when the first of them is; zero: none
+}
+
+// Backlog returns what is due in a lane, counting up to limit.
+func (db *DB) Backlog(ctx context.Context, lane Lane, limit int) (Backlog, error) {
+	var row struct {
+		Due    int  `db:"due"`
+		Oldest Time `db:"oldest"`
+	}
+	err := db.get(ctx, &row, `SELECT count(*) AS due, min(next_attempt_at) AS oldest FROM (
+			SELECT next_attempt_at FROM events WHERE status = 'pending' AND lane = $1 AND next_attempt_at <= $2 ORDER BY next_attempt_at, id LIMIT $3) AS w`,
+		lane, At(db.Now()), limit)
+	return Backlog{row.Due, row.Oldest.Std()}, domainError(ctx, "count due events", err)
+}
+
+// interrupted is what the log says of an attempt whose claim ran out.
+const interrupted = "The process died while the attempt was under way."
+
+// EndInterrupted logs the attempts of those of due whose claims ran out. They
+// are due again, or missed where the subscription has been paused or suspended
+// meanwhile. Where another process has done so, nothing happens.
+func (db *DB) EndInterrupted(ctx context.Context, due []Due) (Recorded, error) {
+	var results []Result
+	for _, d := range due {
+		if d.Interrupted() {
+			results = append(results, Result{
+				Attempt: Attempt{EventID: d.EventID, EventType: d.Type, SubscriptionID: d.SubscriptionID, Number: d.Attempts, Lane: d.Lane, token: d.LeaseToken},
+				Status:  flight.DeliveryInterrupted, Error: interrupted, AttemptedAt: d.LeasedAt.Std(),
+			})
+		}
+	}
+	if len(results) == 0 {
+		return Recorded{}, nil
+	}
+	return db.RecordResults(ctx, results)
+}
 
 // Attempt is one claimed attempt to deliver an event.
 type Attempt struct {
@@ -14,6 +123,7 @@ type Attempt struct {
 	SubscriptionID string
 	Number         int // from 1, as x-service-delivery-attempt says
 	Counted        int // the same without interrupted attempts: what retries are counted by
+	Lane           Lane
 	URL            string
 	Secret         string
 	Headers        map[string]string
@@ -23,6 +133,7 @@ type Attempt struct {
 	token string
 }
 
+// claimRow is an event that has just been claimed.
 type claimRow struct {
 	ID             string           `db:"id"`
 	SubscriptionID string           `db:"subscription_id"`
@@ -32,133 +143,81 @@ type claimRow struct {
 	Version        int64            `db:"version"`
 	Attempts       int              `db:"attempts"`
 	Interruptions  int              `db:"interruptions"`
-	LeaseToken     string           `db:"lease_token"`
-	LeasedAt       Time             `db:"leased_at"`
-	Status         flight.Status    `db:"status"`
-	URL            string           `db:"webhook_url"`
-	Secret         string           `db:"secret"`
-	Headers        string           `db:"headers"`
+	Lane           Lane             `db:"lane"`
 }
 
-// stopped reports whether the event must not be sent: its subscription was
-// paused or suspended while a process died over it.
-func (r *claimRow) stopped() bool { return !r.Type.SentWhile(r.Status) }
-
-// ClaimEvents claims up to limit events whose attempt is due, the longest due
-// first, for as long as lease. An attempt whose claim has run out belongs to a
-// process that died: it is logged as interrupted and made anew, or missed when
-// its subscription has been paused or suspended meanwhile.
-func (db *DB) ClaimEvents(ctx context.Context, limit int, lease time.Duration) ([]Attempt, error) {
-	out, stopped, err := db.claimEvents(ctx, limit, lease)
-	if err != nil || len(stopped) == 0 {
-		return out, err
-	}
-	if err := db.missInterrupted(ctx, stopped); err != nil {
-		return out, nil // what is claimed must go out; the rest stays due
-	}
-	more, _, err := db.claimEvents(ctx, limit-len(out), lease) // it may be the turn of others now
-	if err != nil {
-		return out, nil
-	}
-	return append(out, more...), nil
+// target is where a subscription's events go.
+type target struct {
+	ID      string `db:"id"`
+	URL     string `db:"webhook_url"`
+	Secret  string `db:"secret"`
+	Headers string `db:"headers"`
 }
 
-// claimEvents is one pass through ClaimEvents; stopped are the interrupted
-// attempts that must not be made anew, left as they are.
-func (db *DB) claimEvents(ctx context.Context, limit int, lease time.Duration) (out []Attempt, stopped []claimRow, err error) {
+// ClaimEvents claims those of the events that are due and that nobody else has,
+// for as long as lease, in one statement, and returns them in the order given.
+// What is claimed must be sent at once.
+func (db *DB) ClaimEvents(ctx context.Context, events []string, lease time.Duration) ([]Attempt, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
 	var rows []claimRow
+	var targets []target
 	token := newID("")
-	err = db.tx(ctx, "claim events", func(tx *Tx) error {
+	err := db.tryAgain(ctx, "claim events", func() error {
+		rows = nil
 		now := db.Now()
-		rows, stopped = nil, nil
-		err := tx.sel(ctx, &rows, `SELECT e.id, e.subscription_id, e.type, e.envelope, e.flight_id, e.version, e.attempts, e.interruptions,
-				e.lease_token, e.leased_at, s.status, s.webhook_url, s.secret, s.headers
-			FROM events e JOIN subscriptions s ON s.id = e.subscription_id
-			WHERE e.status = 'pending' AND e.next_attempt_at <= $1
-			ORDER BY e.next_attempt_at, e.id LIMIT $2`+tx.kind.skipLocked("e"), At(now), limit)
-		if err != nil {
-			return err
-		}
-		rows, stopped = partition(rows)
-		if len(rows) == 0 {
-			return nil
-		}
-		if err := tx.logInterrupted(ctx, rows, now); err != nil {
-			return err
-		}
-		ids := make([]string, len(rows))
-		for i := range rows {
-			ids[i] = rows[i].ID
-		}
-		_, err = tx.exec(ctx, `UPDATE events SET attempts = attempts + 1,
-				interruptions = interruptions + CASE WHEN lease_token = '' THEN 0 ELSE 1 END,
-				lease_token = $2, leased_at = $3, next_attempt_at = $4
-			WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, idList(ids), token, At(now), At(now.Add(lease)))
-		return err
+		db.beforeCommit("claim events")
+		return db.writes.sel(ctx, &rows, db.kind.claimEvents(),
+			idList(events), token, At(now), At(now.Add(lease)))
 	})
-	if err != nil {
-		return nil, nil, err
+	if err != nil || len(rows) == 0 {
+		return nil, err
 	}
-	out = make([]Attempt, 0, len(rows))
+	ids := make([]string, len(rows))
 	for i := range rows {
-		out = append(out, db.attempt(ctx, &rows[i], token))
+		ids[i] = rows[i].SubscriptionID
 	}
-	return out, stopped, nil
-}
-
-func partition(rows []claimRow) (send, stopped []claimRow) {
-	for _, r := range rows {
-		if r.stopped() {
-			stopped = append(stopped, r)
-		} else {
-			send = append(send, r)
-		}
+	// Read after the claim, so that whoever has been deleted hears nothing more.
+	if err := db.sel(ctx, &targets, `SELECT id, webhook_url, secret, headers FROM subscriptions WHERE id IN (SELECT x.id FROM `+db.kind.ids()+`)`, idList(ids)); err != nil {
+		return nil, domainError(ctx, "claim events", err) // the claims run out
 	}
-	return send, stopped
-}
-
-// interrupted is what the log says of an attempt whose claim ran out.
-const interrupted = "The process died while the attempt was under way."
-
-// logInterrupted logs the attempts whose claims ran out and that are made anew.
-func (tx *Tx) logInterrupted(ctx context.Context, rows []claimRow, now time.Time) error {
-	var log []deliveryRow
+	byID := make(map[string]*target, len(targets))
+	for i := range targets {
+		byID[targets[i].ID] = &targets[i]
+	}
+	order := make(map[string]int, len(events))
+	for i, id := range events {
+		order[id] = i
+	}
+	slices.SortFunc(rows, func(a, b claimRow) int { return order[a.ID] - order[b.ID] })
+	out := make([]Attempt, 0, len(rows))
 	for i := range rows {
-		if r := &rows[i]; r.LeaseToken != "" {
-			log = append(log, deliveryRow{
-				ID: newID("dlv_"), SubscriptionID: r.SubscriptionID, EventID: r.ID, EventType: r.Type, Attempt: r.Attempts,
-				Status: flight.DeliveryInterrupted, Error: interrupted,
-				AttemptedAt: tx.kind.moment(r.LeasedAt.Std()), NextAttemptAt: tx.kind.moment(now),
-			})
+		if t := byID[rows[i].SubscriptionID]; t != nil {
+			out = append(out, db.attempt(ctx, &rows[i], t, token))
 		}
 	}
-	return tx.insertDeliveries(ctx, log)
+	return out, nil
 }
 
-// missInterrupted gives up the attempts whose claims ran out while their
-// subscriptions were paused or suspended. That changes whose turn it is, so
-// it is recorded as results are, under the lock of the state.
-func (db *DB) missInterrupted(ctx context.Context, rows []claimRow) error {
-	results := make([]Result, len(rows))
-	for i, r := range rows {
-		results[i] = Result{
-			Attempt: Attempt{EventID: r.ID, EventType: r.Type, SubscriptionID: r.SubscriptionID, Number: r.Attempts, token: r.LeaseToken},
-			Status:  flight.DeliveryInterrupted, Error: interrupted, AttemptedAt: r.LeasedAt.Std(),
-		}
-	}
-	_, err := db.RecordResults(ctx, results)
-	return err
+// claimEvents finds the rows by their ids and writes each once. The status is
+// compared in a way that no index knows: PostgreSQL may believe that nothing is
+// pending, as when it last looked, and would go through all that is.
+func (d dialect) claimEvents() string {
+	return `WITH due AS MATERIALIZED (
+			SELECT e.` + d.place() + ` AS place FROM ` + d.ids() + ` JOIN events e ON e.id = x.id
+			WHERE e.status || '' = 'pending' AND e.lease_token = '' AND e.next_attempt_at <= $3` + d.skipLocked("e") + `)
+		UPDATE events SET attempts = attempts + 1, lease_token = $2, leased_at = $3, next_attempt_at = $4
+		FROM due WHERE events.` + d.place() + ` = due.place
+		RETURNING id, subscription_id, type, envelope, flight_id, version, attempts, interruptions, lane`
 }
 
 // attempt completes a claimed row. What stands in its way is the attempt's
 // fault, so that it is logged where an operator looks.
-func (db *DB) attempt(ctx context.Context, r *claimRow, token string) Attempt {
+func (db *DB) attempt(ctx context.Context, r *claimRow, t *target, token string) Attempt {
 	a := Attempt{
-		EventID: r.ID, EventType: r.Type, SubscriptionID: r.SubscriptionID, URL: r.URL,
-		Number: r.Attempts + 1, Counted: r.Attempts + 1 - r.Interruptions, token: token,
-	}
-	if r.LeaseToken != "" {
-		a.Counted--
+		EventID: r.ID, EventType: r.Type, SubscriptionID: r.SubscriptionID, URL: t.URL,
+		Number: r.Attempts, Counted: r.Attempts - r.Interruptions, Lane: r.Lane, token: token,
 	}
 	var snap *flight.Snapshot
 	var err error
@@ -166,10 +225,10 @@ func (db *DB) attempt(ctx context.Context, r *claimRow, token string) Attempt {
 		snap, err = db.snapshot(ctx, db.queries, r.FlightID, r.Version)
 	}
 	if err == nil {
-		a.Secret, err = db.seal.Open(r.SubscriptionID, r.Secret)
+		a.Secret, err = db.seal.Open(t.ID, t.Secret)
 	}
 	if err == nil {
-		a.Headers, err = decodeHeaders(r.SubscriptionID, r.Headers)
+		a.Headers, err = decodeHeaders(t.ID, t.Headers)
 	}
 	if err != nil {
 		a.Fault = err.Error()

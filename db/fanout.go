@@ -20,6 +20,8 @@ type news struct {
 // follower is a subscription as the fan-out sees it, with its state locked.
 type follower struct {
 	ID             string           `db:"id"`
+	Account        string           `db:"account_id"`
+	URL            string           `db:"webhook_url"`
 	Status         flight.Status    `db:"status"`
 	FlightID       string           `db:"flight_id"`
 	Carrier        string           `db:"carrier"`
@@ -30,6 +32,8 @@ type follower struct {
 	Metadata       string           `db:"metadata"`
 	state          *stateRow
 }
+
+const followerColumns = `id, account_id, webhook_url, status, flight_id, carrier, number, date, events, delay_threshold, metadata`
 
 // stateRow is a row of subscription_state.
 type stateRow struct {
@@ -44,10 +48,11 @@ type stateRow struct {
 	FailureStreak  int    `db:"failure_streak"`
 	LastChangeAt   Time   `db:"last_change_at"`
 	LastDeliveryAt Time   `db:"last_delivery_at"`
+	Lane           Lane   `db:"lane"`
 }
 
 const stateColumns = `subscription_id, seq, head_seq, told_departure, told_arrival, resume_from,
-	delivered_count, failed_count, failure_streak, last_change_at, last_delivery_at`
+	delivered_count, failed_count, failure_streak, last_change_at, last_delivery_at, lane`
 
 func (s *stateRow) told() flight.Told {
 	return flight.Told{Departure: s.ToldDeparture, Arrival: s.ToldArrival}
@@ -79,7 +84,7 @@ func (d *door) followers(ctx context.Context, flightID string) ([]*follower, err
 		return nil, nil
 	}
 	var subs []*follower
-	err = d.sel(ctx, &subs, `SELECT id, status, flight_id, carrier, number, date, events, delay_threshold, metadata
+	err = d.sel(ctx, &subs, `SELECT `+followerColumns+`
 		FROM subscriptions WHERE flight_id IN (SELECT x.id FROM `+d.kind.ids()+`) AND status <> 'completed' ORDER BY id`, idList(flights))
 	if err != nil {
 		return nil, err
@@ -122,7 +127,7 @@ func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
 		return err
 	}
 	f.CatchUp = false
-	d.events = d.events || out.waiting
+	d.due = append(d.due, out.due...)
 	return out.write(ctx)
 }
 
@@ -197,7 +202,7 @@ type outbox struct {
 	rows    []outboxRow
 	states  []*stateRow
 	touched map[string]bool
-	waiting bool // an event may be delivered at once
+	due     []Due // events that may be delivered at once
 }
 
 // outboxRow is an element of the JSON array that becomes rows of events.
@@ -212,6 +217,7 @@ type outboxRow struct {
 	Envelope       string             `json:"envelope"`
 	Status         flight.EventStatus `json:"status"`
 	NextAttemptAt  any                `json:"next_attempt_at"`
+	Lane           Lane               `json:"lane"`
 }
 
 // touch makes sure that a state is written.
@@ -247,8 +253,8 @@ func (o *outbox) add(s *follower, e event) {
 		row.Status = flight.EventMissed
 	case st.HeadSeq == nil:
 		st.HeadSeq = &row.Seq
-		row.NextAttemptAt = o.tx.kind.moment(o.now)
-		o.waiting = true
+		row.NextAttemptAt, row.Lane = o.tx.kind.moment(o.now), st.Lane
+		o.due = append(o.due, Due{EventID: row.ID, SubscriptionID: s.ID, Account: s.Account, URL: s.URL, Lane: row.Lane})
 	}
 	o.rows = append(o.rows, row)
 }
@@ -303,11 +309,11 @@ func (o *outbox) writeEvents(ctx context.Context) error {
 		return nil
 	}
 	_, err := o.tx.exec(ctx, `INSERT INTO events (id, subscription_id, seq, type, flight_key, flight_id, version, envelope,
-			status, attempts, interruptions, next_attempt_at, lease_token, created_at)
+			status, attempts, interruptions, next_attempt_at, lane, lease_token, created_at)
 		SELECT x.id, x.subscription_id, x.seq, x.type, x.flight_key, x.flight_id, x.version, x.envelope,
-			x.status, 0, 0, x.next_attempt_at, '', $2
+			x.status, 0, 0, x.next_attempt_at, x.lane, '', $2
 		FROM `+o.tx.kind.rows("id text", "subscription_id text", "seq bigint", "type text", "flight_key text", "flight_id text",
-		"version bigint", "envelope text", "status text", "next_attempt_at timestamptz"), jsonText(o.rows), At(o.now))
+		"version bigint", "envelope text", "status text", "next_attempt_at timestamptz", "lane int"), jsonText(o.rows), At(o.now))
 	return err
 }
 
@@ -328,21 +334,22 @@ func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
 		Streak         int    `json:"streak"`
 		LastChangeAt   any    `json:"last_change_at"`
 		LastDeliveryAt any    `json:"last_delivery_at"`
+		Lane           Lane   `json:"lane"`
 	}
 	rows := make([]row, len(states))
 	for i, s := range states {
 		rows[i] = row{
 			s.SubscriptionID, s.Seq, s.HeadSeq, s.ToldDeparture, s.ToldArrival, s.ResumeFrom,
 			s.DeliveredCount, s.FailedCount, s.FailureStreak,
-			tx.kind.moment(s.LastChangeAt.Std()), tx.kind.moment(s.LastDeliveryAt.Std()),
+			tx.kind.moment(s.LastChangeAt.Std()), tx.kind.moment(s.LastDeliveryAt.Std()), s.Lane,
 		}
 	}
 	_, err := tx.exec(ctx, `UPDATE subscription_state SET seq = x.seq, head_seq = x.head_seq,
 			told_departure = x.told_departure, told_arrival = x.told_arrival, resume_from = x.resume_from,
 			delivered_count = x.delivered, failed_count = x.failed, failure_streak = x.streak,
-			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at
+			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at, lane = x.lane
 		FROM `+tx.kind.rows("id text", "seq bigint", "head_seq bigint", "told_departure int", "told_arrival int", "resume_from bigint",
-		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz")+`
+		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz", "lane int")+`
 		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
 	return err
 }
@@ -379,6 +386,6 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 	if len(ids) > 0 && !to.watched() {
 		to.NextPollAt = world(d.Now) // plan sets the real one
 	}
-	d.events = d.events || out.waiting
+	d.due = append(d.due, out.due...)
 	return out.write(ctx)
 }

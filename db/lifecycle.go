@@ -25,7 +25,7 @@ func (tx *Tx) lockSubscription(ctx context.Context, account, id string) (*locked
 		err = tx.get(ctx, l.state, `SELECT `+stateColumns+` FROM subscription_state WHERE subscription_id = $1`+tx.kind.forUpdate(), id)
 	}
 	if err == nil {
-		err = tx.get(ctx, l.follower, `SELECT id, status, flight_id, carrier, number, date, events, delay_threshold, metadata
+		err = tx.get(ctx, l.follower, `SELECT `+followerColumns+`
 			FROM subscriptions WHERE id = $1`, id)
 	}
 	switch {
@@ -50,8 +50,10 @@ func (db *DB) DeleteSubscription(ctx context.Context, account, id string) error 
 		if err != nil {
 			return err
 		}
-		if _, err := tx.exec(ctx, `DELETE FROM subscriptions WHERE id = $1`, id); err != nil {
-			return err
+		for _, table := range []string{"events WHERE subscription_id", "deliveries WHERE subscription_id", "subscriptions WHERE id"} {
+			if _, err := tx.exec(ctx, `DELETE FROM `+table+` = $1`, id); err != nil {
+				return err
+			}
 		}
 		if err := tx.count(ctx, []tally{{Account: account, Status: s.Status, N: -1}}); err != nil {
 			return err

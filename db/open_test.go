@@ -250,7 +250,7 @@ func TestWrongSecretKey(t *testing.T) {
 		if _, err := r.d.Subscription(t.Context(), r.account, s.ID); err == nil || !strings.Contains(err.Error(), "FLIGHTWIRE_SECRET_KEY") {
 			t.Errorf("read: %v", err)
 		}
-		got, err := r.d.ClaimEvents(t.Context(), 10, time.Nanosecond)
+		got, err := dbtest.ClaimEvents(t.Context(), r.d, 10, time.Nanosecond)
 		if err != nil || len(got) != 1 || !strings.Contains(got[0].Fault, "FLIGHTWIRE_SECRET_KEY") || got[0].Secret != "" || got[0].Body != nil {
 			t.Errorf("claimed %+v, %v", got, err)
 		}
@@ -313,7 +313,7 @@ func TestClockAndErrors(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := d.ClaimEvents(ended, 1, time.Minute); err == nil || flight.CodeOf(err) != flight.CodeInternal {
+		if _, err := dbtest.ClaimEvents(ended, d, 1, time.Minute); err == nil || flight.CodeOf(err) != flight.CodeInternal {
 			t.Errorf("with an ended context: %v", err)
 		}
 	})

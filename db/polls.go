@@ -128,9 +128,9 @@ func (db *DB) SourceOf(ctx context.Context, key flight.Key) (source string, err 
 }
 
 // FailPoll ends a claim after an upstream error: what stands stays, the next
-// poll backs off, and a watch whose time has come ends all the same. events
-// says whether something waits to be delivered.
-func (db *DB) FailPoll(ctx context.Context, c PollClaim, now flight.Time, schedule flight.Schedule, retryAfter time.Duration) (events bool, err error) {
+// poll backs off, and a watch whose time has come ends all the same. due are
+// the events that may be delivered at once.
+func (db *DB) FailPoll(ctx context.Context, c PollClaim, now flight.Time, schedule flight.Schedule, retryAfter time.Duration) (due []Due, err error) {
 	return db.endClaim(ctx, "fail poll", c, now, func(f *flightRow) flight.Poll {
 		f.PollFailures++
 		return schedule.AfterError(now, f.PollFailures, retryAfter)
@@ -139,9 +139,9 @@ func (db *DB) FailPoll(ctx context.Context, c PollClaim, now flight.Time, schedu
 
 // endClaim ends a claim that brought no answer and plans the next poll; nothing
 // happens when another has the claim.
-func (db *DB) endClaim(ctx context.Context, op string, c PollClaim, now flight.Time, plan func(*flightRow) flight.Poll) (events bool, err error) {
+func (db *DB) endClaim(ctx context.Context, op string, c PollClaim, now flight.Time, plan func(*flightRow) flight.Poll) (due []Due, err error) {
 	err = db.tx(ctx, op, func(tx *Tx) error {
-		events = false
+		due = nil
 		d := door{Tx: tx, Answer: Answer{Key: c.Key, Now: now, Poll: &c}, wall: db.Now()}
 		f := new(flightRow)
 		err := tx.get(ctx, f, `SELECT `+flightColumns+` FROM flights WHERE id = $1 AND poll_token = $2`+tx.kind.forUpdate(), c.FlightID, c.Token)
@@ -154,10 +154,10 @@ func (db *DB) endClaim(ctx context.Context, op string, c PollClaim, now flight.T
 		}
 		p := plan(f)
 		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil = world(p.At), p.Reason, "", Time{}
-		events = d.events
+		due = d.due
 		return d.saveFlight(ctx, f)
 	})
-	return events, err
+	return due, err
 }
 
 // endOverdue completes the subscriptions of a leg whose watch ends by the

@@ -122,8 +122,8 @@ func TestExpiredPoll(t *testing.T) {
 		if !r.confirm(quick) {
 			r.Error("the slow one took the claim away")
 		}
-		if events, err := r.d.FailPoll(r.Context(), slow, r.now, fiveMinutes, 0); err != nil || events || r.planned(id) != due {
-			r.Errorf("the slow one's failure counts: %v %v", events, err)
+		if woken, err := r.d.FailPoll(r.Context(), slow, r.now, fiveMinutes, 0); err != nil || len(woken) > 0 || r.planned(id) != due {
+			r.Errorf("the slow one's failure counts: %v %v", woken, err)
 		}
 		r.polled(quick, leg(gate("B2")))
 		if at := r.planned(id); at != r.now+5*minute {
@@ -163,11 +163,11 @@ func TestFailPoll(t *testing.T) {
 		fail := func(retryAfter time.Duration) bool {
 			r.Helper()
 			c := r.onlyPoll(time.Minute)
-			events, err := r.d.FailPoll(r.Context(), c, r.now, adaptive, retryAfter)
+			due, err := r.d.FailPoll(r.Context(), c, r.now, adaptive, retryAfter)
 			if err != nil {
 				r.Fatal(err)
 			}
-			return events
+			return len(due) > 0
 		}
 		for _, want := range []flight.Time{1, 2, 4} {
 			if fail(0) || r.planned(id) != r.now+want*minute {
@@ -206,8 +206,8 @@ func TestFailedSearchEnds(t *testing.T) {
 		s := r.pending()
 		r.deliver()
 		r.now += 49 * 60 * minute
-		if events, err := r.d.FailPoll(r.Context(), r.onlyPoll(time.Minute), r.now, fiveMinutes, 0); err != nil || !events {
-			r.Errorf("events wait: %v, %v", events, err)
+		if woken, err := r.d.FailPoll(r.Context(), r.onlyPoll(time.Minute), r.now, fiveMinutes, 0); err != nil || len(woken) == 0 {
+			r.Errorf("events wait: %v, %v", woken, err)
 		}
 		if got := r.sub(s.ID); got.Status != flight.SubscriptionCompleted || got.StatusReason != flight.EndedUnseen {
 			r.Errorf("%+v", got)

@@ -13,7 +13,8 @@ import (
 // Result is what came of an attempt.
 type Result struct {
 	Attempt      Attempt
-	Status       flight.DeliveryStatus // succeeded, retrying or failed
+	Lane         Lane                  // of the subscription's next event
+	Status       flight.DeliveryStatus // succeeded, retrying, failed or interrupted
 	RetryAfter   time.Duration         // with retrying: from now
 	StatusCode   int                   // 0: no answer
 	Error        string                // "" when there was none
@@ -24,7 +25,7 @@ type Result struct {
 
 // Recorded says what is to be woken after results have been recorded.
 type Recorded struct {
-	Due     bool        // an event may be attempted at once
+	Turns   []Due       // events that may be attempted at once
 	Retries []time.Time // when the retries are due
 }
 
@@ -88,7 +89,7 @@ type recorder struct {
 	*Tx
 	now    time.Time
 	states []*stateRow
-	subs   map[string]*follower // by subscription
+	subs   map[string]*follower // by subscription, without what only an event's body needs
 	freed  map[string]bool      // subscriptions whose head has had its first attempt
 	out    Recorded
 }
@@ -107,8 +108,7 @@ func (r *recorder) lock(ctx context.Context, results []Result) error {
 		return err
 	}
 	var subs []*follower
-	err = r.sel(ctx, &subs, `SELECT id, status, flight_id, carrier, number, date, events, delay_threshold, metadata
-		FROM subscriptions WHERE id IN (SELECT x.id FROM `+r.kind.ids()+`)`, idList(ids))
+	err = r.sel(ctx, &subs, `SELECT id, account_id, status, flight_id, webhook_url FROM subscriptions WHERE id IN (SELECT x.id FROM `+r.kind.ids()+`)`, idList(ids))
 	if err != nil {
 		return err
 	}
@@ -130,6 +130,7 @@ type settled struct {
 	Token         string             `json:"token"`
 	Status        flight.EventStatus `json:"status"`
 	NextAttemptAt any                `json:"next_attempt_at"`
+	Lane          Lane               `json:"lane"`
 	DeliveredAt   any                `json:"delivered_at"`
 	Interrupted   int                `json:"interrupted"` // 1: a dying process cut the attempt off
 }
@@ -139,7 +140,7 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 	rows := make([]settled, 0, len(results))
 	due := make([]time.Time, len(results))
 	for i, res := range results {
-		row := settled{ID: res.Attempt.EventID, Token: res.Attempt.token}
+		row := settled{ID: res.Attempt.EventID, Token: res.Attempt.token, Lane: Slow} // where retries wait
 		switch stopped := r.stopped(res.Attempt); {
 		case res.Status == flight.DeliverySucceeded:
 			row.Status, row.DeliveredAt = flight.EventDelivered, r.kind.moment(r.now)
@@ -147,8 +148,9 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 			row.Status = flight.EventFailed
 		case stopped:
 			row.Status = flight.EventMissed
-		case res.Status == flight.DeliveryInterrupted:
-			continue // resumed meanwhile: it is due, and made anew
+		case res.Status == flight.DeliveryInterrupted: // it is made anew
+			row.Status, row.Lane, due[i] = flight.EventPending, res.Attempt.Lane, r.now
+			row.NextAttemptAt = r.kind.moment(r.now)
 		default:
 			row.Status, due[i] = flight.EventPending, r.now.Add(res.RetryAfter)
 			row.NextAttemptAt = r.kind.moment(due[i])
@@ -163,9 +165,9 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		Seq      int64  `db:"seq"`
 		Attempts int    `db:"attempts"`
 	}
-	err := r.sel(ctx, &mine, `UPDATE events SET status = x.status, next_attempt_at = x.next_attempt_at, delivered_at = x.delivered_at, lease_token = '',
+	err := r.sel(ctx, &mine, `UPDATE events SET status = x.status, next_attempt_at = x.next_attempt_at, lane = x.lane, delivered_at = x.delivered_at, lease_token = '',
 			interruptions = interruptions + x.interrupted
-		FROM `+r.kind.rows("id text", "token text", "status text", "next_attempt_at timestamptz", "delivered_at timestamptz", "interrupted int")+`
+		FROM `+r.kind.rows("id text", "token text", "status text", "next_attempt_at timestamptz", "lane int", "delivered_at timestamptz", "interrupted int")+`
 		WHERE events.id = x.id AND events.lease_token = x.token AND events.status = 'pending' RETURNING events.id, events.seq, events.attempts`, jsonText(rows))
 	if err != nil {
 		return err
@@ -184,10 +186,14 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		if !ok {
 			continue // the claim ran out, or the subscription is deleted
 		}
-		if !due[i].IsZero() {
+		log = append(log, r.deliveryRow(res, due[i]))
+		switch {
+		case due[i].IsZero():
+		case res.Status == flight.DeliveryInterrupted:
+			continue // it is still its turn
+		default:
 			r.out.Retries = append(r.out.Retries, due[i])
 		}
-		log = append(log, r.deliveryRow(res, due[i]))
 		r.count(res, seq)
 	}
 	return r.insertDeliveries(ctx, log)
@@ -222,6 +228,7 @@ func (r *recorder) count(res Result, seq int64) {
 		return
 	}
 	st := s.state
+	st.Lane = res.Lane
 	switch res.Status {
 	case flight.DeliverySucceeded:
 		st.DeliveredCount++
@@ -260,17 +267,24 @@ func (r *recorder) advance(ctx context.Context) error {
 		return err
 	}
 	type turn struct {
-		ID  string `json:"id"`
-		Seq int64  `json:"seq"`
+		ID   string `json:"id"`
+		Seq  int64  `json:"seq"`
+		Lane Lane   `json:"lane"`
 	}
 	turns := make([]turn, len(heads))
 	for i, h := range heads {
-		turns[i] = turn{h.ID, h.Seq}
-		r.subs[h.ID].state.HeadSeq = &heads[i].Seq
+		st := r.subs[h.ID].state
+		turns[i] = turn{h.ID, h.Seq, st.Lane}
+		st.HeadSeq = &heads[i].Seq
 	}
-	r.out.Due = true
-	_, err = r.exec(ctx, `UPDATE events SET next_attempt_at = $2 FROM `+r.kind.rows("id text", "seq bigint")+`
-		WHERE events.subscription_id = x.id AND events.seq = x.seq`, jsonText(turns), At(r.now))
+	var due []Due
+	err = r.sel(ctx, &due, `UPDATE events SET next_attempt_at = $2, lane = x.lane FROM `+r.kind.rows("id text", "seq bigint", "lane int")+`
+		WHERE events.subscription_id = x.id AND events.seq = x.seq RETURNING events.id, events.subscription_id, events.lane`, jsonText(turns), At(r.now))
+	for _, d := range due {
+		s := r.subs[d.SubscriptionID]
+		d.Account, d.URL = s.Account, s.URL
+		r.out.Turns = append(r.out.Turns, d)
+	}
 	return err
 }
 
@@ -284,6 +298,9 @@ func (r *recorder) suspend(ctx context.Context) error {
 		next, changed, err := s.Status.Next(flight.TriggerFailures, true)
 		if err != nil || !changed {
 			continue
+		}
+		if err := r.get(ctx, s, `SELECT `+followerColumns+` FROM subscriptions WHERE id = $1`, s.ID); err != nil {
+			return err
 		}
 		s.Status = next
 		reason := fmt.Sprintf("%d deliveries in a row failed.", s.state.FailureStreak)
@@ -306,7 +323,7 @@ func (r *recorder) suspend(ctx context.Context) error {
 		if err := out.write(ctx); err != nil {
 			return err
 		}
-		r.out.Due = r.out.Due || out.waiting
+		r.out.Turns = append(r.out.Turns, out.due...)
 	}
 	return nil
 }

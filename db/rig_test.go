@@ -173,7 +173,7 @@ func (r *rig) resume(id string) *flight.Subscription {
 // claim claims events as one process.
 func (r *rig) claim(limit int, lease time.Duration) []db.Attempt {
 	r.Helper()
-	got, err := r.d.ClaimEvents(r.Context(), limit, lease)
+	got, err := dbtest.ClaimEvents(r.Context(), r.d, limit, lease)
 	if err != nil {
 		r.Fatal(err)
 	}

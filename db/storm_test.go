@@ -239,7 +239,7 @@ func (s *sailor) send() {
 	if dies {
 		lease = time.Microsecond
 	}
-	got, err := s.d.ClaimEvents(s.Context(), 1+s.rand.IntN(8), lease)
+	got, err := dbtest.ClaimEvents(s.Context(), s.d, 1+s.rand.IntN(8), lease)
 	if s.fail("claim", err) || len(got) == 0 || dies && s.rand.IntN(2) == 0 {
 		return
 	}

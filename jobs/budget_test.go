@@ -249,7 +249,10 @@ func TestBudgetRoundTrips(t *testing.T) {
 			if want > 0 {
 				b = newClock().budget(t, counted, jobs.CallLimits{PerMinute: 1000, PerMonth: 1000})
 			}
-			r := rigWith(t, counted, limited(t, counted, b))
+			r := rigWith(t, counted, func(s *setup) {
+				limited(t, counted, b)(s)
+				s.OnlyProcess = true // shared calls have round trips of their own
+			})
 			lookUp(t, 1, r) // loads the script, and seeds the month
 			before := sent.trips.Load()
 			for range 5 {

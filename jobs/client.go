@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -39,6 +40,7 @@ const (
 type Client struct {
 	redis redis.UniversalClient
 	asynq *asynq.Client
+	local atomic.Pointer[dispatcher] // of this process's worker; nil: none
 }
 
 // NewClient returns a client over a connection that stays the caller's.
@@ -46,10 +48,29 @@ func NewClient(r redis.UniversalClient) *Client {
 	return &Client{redis: r, asynq: asynq.NewClientFromRedisClient(r)}
 }
 
-// Deliver says that there is something to deliver now. Where a wake-up waits
-// already it stands for this one too, so that they do not pile up while no
-// worker runs.
+// setLocal has events of this process sent by its own worker.
+func (c *Client) setLocal(d *dispatcher) { c.local.Store(d) }
+
+// Deliver says that there is something to deliver now. Where this process has a
+// worker with a place free, that looks at once; else whichever has.
 func (c *Client) Deliver(ctx context.Context) error {
+	if d := c.local.Load(); d != nil && d.wake() {
+		return nil
+	}
+	return c.enqueueDeliver(ctx)
+}
+
+// deliver has events sent that have just been recorded.
+func (c *Client) deliver(ctx context.Context, due []db.Due) error {
+	if d := c.local.Load(); d != nil && d.offer(due) {
+		return nil
+	}
+	return c.enqueueDeliver(ctx)
+}
+
+// enqueueDeliver wakes whichever worker is free. Where a wake-up waits already
+// it stands for this one too, so that they do not pile up while no worker runs.
+func (c *Client) enqueueDeliver(ctx context.Context) error {
 	if n, err := c.waiting(ctx, queueDeliver); err != nil || n > 0 {
 		return wrap("enqueue a delivery", err)
 	}

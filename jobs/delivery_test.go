@@ -218,7 +218,7 @@ func TestRetriesAreUsedUp(t *testing.T) {
 // Receivers that do not answer hold their own places and nobody's deliveries.
 func TestSlowReceiverDelaysNobody(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
-		r := newRig(t, m, time.Hour)
+		r := rigWith(t, m, func(s *setup) { s.SendTimeout = 5 * time.Minute }) // longer than the test
 		release := make(chan struct{})
 		slow := newHandler(t, func(http.ResponseWriter, received) { <-release })
 		defer close(release)
@@ -226,8 +226,8 @@ func TestSlowReceiverDelaysNobody(t *testing.T) {
 		r.source.say(leg())
 		account := r.account(t)
 		const n = 30
-		for range n {
-			r.subscribe(t, account, slow.URL)
+		for i := range n { // endpoints of their own: one alone would not get so many places
+			r.subscribe(t, account, fmt.Sprintf("%s/%d", slow.URL, i))
 		}
 		for range n {
 			slow.next(t)

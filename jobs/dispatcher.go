@@ -3,77 +3,148 @@ package jobs
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/flightwire/flightwire/db"
-	"github.com/flightwire/flightwire/flight"
-	"github.com/flightwire/flightwire/flight/webhook"
 )
 
-// dispatcher claims the events that are due, up to its free places, sends them
-// side by side, and records their results in groups as they come in. A slow
-// receiver holds its own place and nobody's group.
+// dispatcher claims the events that are due and have a place, sends them side by
+// side, and records their results in groups as they come in. A slow receiver
+// holds its own place and nobody's group.
 type dispatcher struct {
 	WorkerConfig
-	bell    chan struct{} // one slot: there is work now
-	places  chan struct{} // deliveries under way
-	starved atomic.Bool   // events may wait for a place
+	mu      sync.Mutex
+	board   *board
+	lanes   [db.Lanes]lane
 	results chan db.Result
 	retries chan time.Time // when to be woken
+	halted  atomic.Bool
 
 	cancel                           context.CancelFunc
 	claims, sends, records, alarming sync.WaitGroup // what stops in this order
 }
 
+// lane is one lane's part of the dispatcher.
+type lane struct {
+	lane  db.Lane
+	bell  chan struct{} // one slot: there may be something to claim
+	fresh atomic.Bool   // what has become due lately is to be looked at
+	sweep atomic.Bool   // so is everything that is due
+
+	// What the lane's loop alone uses.
+	round db.DuePlace // where the sweep has come to
+	pages int         // that it may still read
+}
+
 const (
-	recordGroup    = 128              // how many results one transaction records at most
-	retryBacklog   = 1024             // wake-ups that wait for Redis
-	claimTimeout   = 10 * time.Second // of the transaction that claims
-	recordTimeout  = 10 * time.Second // of one that records
-	firstRecordGap = 50 * time.Millisecond
+	claimMost    = 256              // events in one claim
+	claimTimeout = 10 * time.Second // of one claim, and of one look
+	resultRoom   = 512              // results that wait to be recorded
+
+	// Under load, claims and records of fewer than gatherMost wait a moment
+	// for more: a statement for one costs the database almost what it does
+	// for a dozen.
+	gatherMost = 32
+	gatherFor  = 2 * time.Millisecond
+
+	recorders = 2 // groups that are recorded side by side: one is flushed to disk while the other gathers
 )
 
 func newDispatcher(c WorkerConfig) *dispatcher {
-	return &dispatcher{
+	d := &dispatcher{
 		WorkerConfig: c,
-		bell:         make(chan struct{}, 1),
-		places:       make(chan struct{}, deliverPlaces),
-		results:      make(chan db.Result, deliverPlaces),
+		board:        newBoard(c.Limits),
+		results:      make(chan db.Result, resultRoom),
 		retries:      make(chan time.Time, retryBacklog),
+	}
+	for i := range d.lanes {
+		d.lanes[i].lane, d.lanes[i].bell = db.Lane(i), make(chan struct{}, 1)
+	}
+	return d
+}
+
+// wake makes the dispatcher look for what has become due lately. It never
+// blocks, and reports whether there is a place for what it may find.
+func (d *dispatcher) wake() (room bool) {
+	for i := range d.lanes {
+		d.lanes[i].fresh.Store(true)
+		d.lanes[i].ring()
+	}
+	return d.hasRoom()
+}
+
+// hasRoom reports whether it would send more.
+func (d *dispatcher) hasRoom() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.halted.Load() && d.board.free(db.Prompt) > 0
+}
+
+// wakeAll makes it look for everything that is due.
+func (d *dispatcher) wakeAll() {
+	for i := range d.lanes {
+		d.lanes[i].sweep.Store(true)
+		d.lanes[i].ring()
 	}
 }
 
-// wake makes the dispatcher look for work. It never blocks.
-func (d *dispatcher) wake() {
+func (l *lane) ring() {
 	select {
-	case d.bell <- struct{}{}:
+	case l.bell <- struct{}{}:
 	default: // it is about to look anyway
+	}
+}
+
+// offer has events sent that have just become due. It reports whether the
+// dispatcher will see to all of them.
+func (d *dispatcher) offer(due []db.Due) bool {
+	if d.halted.Load() {
+		return false
+	}
+	all := true
+	now := time.Now()
+	d.mu.Lock()
+	for i := range due {
+		all = d.board.offer(due[i], now) && all
+	}
+	d.mu.Unlock()
+	d.ringAll()
+	return all
+}
+
+func (d *dispatcher) ringAll() {
+	for i := range d.lanes {
+		d.lanes[i].ring()
 	}
 }
 
 func (d *dispatcher) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	d.cancel = cancel
-	d.claims.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-d.bell:
-				d.claim(ctx)
+	for i := range d.lanes {
+		l := &d.lanes[i]
+		d.claims.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-l.bell:
+					d.claim(ctx, l)
+				}
 			}
-		}
-	})
-	d.records.Go(d.record)
+		})
+	}
+	for range recorders {
+		d.records.Go(d.record)
+	}
 	d.alarming.Go(d.alarm)
 }
 
 // halt makes it claim nothing more.
 func (d *dispatcher) halt() {
+	d.halted.Store(true)
 	d.cancel()
 	d.claims.Wait()
 }
@@ -91,159 +162,66 @@ func (d *dispatcher) stop() {
 // lease is how long an event is claimed for: it outlasts the attempt.
 func (d *dispatcher) lease() time.Duration { return d.Timeout + d.leaseMargin }
 
-// claim takes what is due until there is no more, or no place for it.
-func (d *dispatcher) claim(ctx context.Context) {
+// claim takes what is due in a lane until there is no more, or no place for it.
+func (d *dispatcher) claim(ctx context.Context, l *lane) {
+	if l.sweep.Swap(false) {
+		l.pages = sweepPages
+	}
 	for ctx.Err() == nil {
-		free := d.free()
-		if free == 0 {
+		seats, more := d.take(l, nil)
+		if more && len(seats) < gatherMost && len(seats) > 0 { // places become free one by one
+			time.Sleep(gatherFor)
+			seats, _ = d.take(l, seats)
+		}
+		if len(seats) > 0 {
+			d.claimSeats(ctx, seats)
+		} else if !d.look(ctx, l) {
 			return
 		}
-		until := d.DB.Now().Add(d.lease())
-		claimCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
-		attempts, err := d.DB.ClaimEvents(claimCtx, free, d.lease())
-		cancel()
-		if err != nil {
-			slog.ErrorContext(ctx, "events could not be claimed; the sweep tries again", "error", err)
-			return
-		}
-		if len(attempts) == 0 {
-			return
-		}
+	}
+}
+
+// take adds to seats what has a place now. more says whether something waits
+// that has none.
+func (d *dispatcher) take(l *lane, seats []*seat) (all []*seat, more bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all = append(seats, d.board.take(l.lane, claimMost-len(seats))...)
+	return all, d.board.lanes[l.lane].waiting > 0
+}
+
+// claimSeats claims the events that have places, and sends what it gets.
+func (d *dispatcher) claimSeats(ctx context.Context, seats []*seat) {
+	ids := make([]string, len(seats))
+	byID := make(map[string]*seat, len(seats))
+	for i, s := range seats {
+		ids[i] = s.EventID
+		byID[s.EventID] = s
+	}
+	until := d.DB.Now().Add(d.lease())
+	claimCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+	attempts, err := d.DB.ClaimEvents(claimCtx, ids, d.lease())
+	cancel()
+	if err != nil {
+		slog.ErrorContext(ctx, "events could not be claimed; the sweep tries again", "error", err)
+	}
+	if len(attempts) > 0 {
 		d.Step("deliver.claimed")
-		for _, a := range attempts {
-			d.places <- struct{}{}
-			deliveriesUnderWay.Inc()
-			d.sends.Go(func() { d.send(a, until) })
-		}
+	}
+	for _, a := range attempts {
+		s := byID[a.EventID]
+		delete(byID, a.EventID)
+		d.sends.Go(func() { d.send(a, s, until) })
+	}
+	for _, s := range byID { // another process has them, or nobody needs them any more
+		d.leave(s, unseen)
 	}
 }
 
-// free returns how many places are free. When there is none, the next that
-// becomes free wakes.
-func (d *dispatcher) free() int {
-	if n := cap(d.places) - len(d.places); n > 0 {
-		return n
-	}
-	d.starved.Store(true)
-	return cap(d.places) - len(d.places) // one may have become free just now
-}
-
-func (d *dispatcher) release(n int) {
-	for range n {
-		<-d.places
-		deliveriesUnderWay.Dec()
-	}
-	if d.starved.Swap(false) {
-		d.wake()
-	}
-}
-
-// send makes one attempt. What a process has claimed it finishes, so it is not
-// cancelled by a stop; the sender's time-out bounds it. A claim that has run
-// out meanwhile, as when the process was stopped, is left to whoever has it.
-func (d *dispatcher) send(a db.Attempt, until time.Time) {
-	ctx := context.Background()
-	r := db.Result{Attempt: a, AttemptedAt: d.DB.Now()}
-	if r.AttemptedAt.After(until) {
-		slog.WarnContext(ctx, "a claim ran out before the attempt began", "event", a.EventID, "subscription", a.SubscriptionID)
-		d.release(1)
-		return
-	}
-	var got webhook.Result
-	if a.Fault != "" {
-		slog.ErrorContext(ctx, "an event cannot be sent", "event", a.EventID, "subscription", a.SubscriptionID, "error", a.Fault)
-		got = webhook.Result{Outcome: webhook.Retryable, Error: "The event could not be put together; the operator's log says why."}
-	} else {
-		got = d.Sender.Send(ctx, webhook.Request{
-			URL: a.URL, Secret: a.Secret, Headers: a.Headers, EventID: a.EventID, EventType: string(a.EventType),
-			SubscriptionID: a.SubscriptionID, Attempt: a.Number, Body: a.Body, Now: r.AttemptedAt,
-		})
-	}
-	d.Step("deliver.sent")
-	r.StatusCode, r.Error, r.Latency, r.ResponseBody = got.StatusCode, got.Error, got.Latency, string(got.ResponseBody)
-	r.Status, r.RetryAfter = d.verdict(a, got)
-	attemptsMade.WithLabelValues(string(r.Status)).Observe(r.Latency.Seconds())
-	slog.DebugContext(ctx, "delivery attempt", "event", a.EventID, "type", a.EventType, "subscription", a.SubscriptionID, "attempt", a.Number,
-		"status", r.Status, "code", r.StatusCode, "class", got.ErrorClass, "latency_ms", r.Latency.Milliseconds())
-	d.results <- r
-}
-
-// verdict says what an attempt comes to, and with retrying after how long.
-func (d *dispatcher) verdict(a db.Attempt, got webhook.Result) (flight.DeliveryStatus, time.Duration) {
-	switch got.Outcome {
-	case webhook.Delivered:
-		return flight.DeliverySucceeded, 0
-	case webhook.Retryable:
-		if delay, again := flight.Retry(a.Counted, d.RetryBase, got.RetryAfter, rand.Float64()); again {
-			return flight.DeliveryRetrying, delay
-		}
-	}
-	return flight.DeliveryFailed, 0
-}
-
-// record writes results in groups: whatever has come in while the group before
-// was being written.
-func (d *dispatcher) record() {
-	for r := range d.results {
-		group := append(make([]db.Result, 0, recordGroup), r)
-		for len(group) < recordGroup && len(d.results) > 0 {
-			group = append(group, <-d.results)
-		}
-		due := d.recordGroup(group)
-		d.release(len(group))
-		if due {
-			d.wake()
-		}
-	}
-}
-
-// recordGroup writes one group, again and again while the database is away:
-// what was sent and is not recorded would be sent once more. due says whether
-// an event may be attempted at once.
-func (d *dispatcher) recordGroup(group []db.Result) (due bool) {
-	deadline := time.Now().Add(d.lease()) // then the claims have run out
-	for wait := firstRecordGap; ; wait *= 2 {
-		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-		out, err := d.DB.RecordResults(ctx, group)
-		cancel()
-		if err == nil {
-			d.Step("deliver.recorded")
-			d.schedule(out.Retries)
-			return out.Due
-		}
-		slog.Error("results of deliveries could not be recorded", "results", len(group), "error", err)
-		if time.Now().Add(wait).After(deadline) {
-			return false // the attempts count as interrupted
-		}
-		time.Sleep(wait)
-	}
-}
-
-// schedule has the dispatchers woken when retries are due, once a second. It
-// does not wait for Redis, which may be away while results pile up.
-func (d *dispatcher) schedule(retries []time.Time) {
-	slices.SortFunc(retries, time.Time.Compare)
-	sameSecond := func(a, b time.Time) bool { return a.Unix() == b.Unix() }
-	for _, at := range slices.CompactFunc(retries, sameSecond) {
-		select {
-		case d.retries <- at:
-		default: // the sweep will find it
-		}
-	}
-}
-
-// alarm sets the alarm clock for the retries.
-func (d *dispatcher) alarm() {
-	for at := range d.retries {
-		ctx, cancel := context.WithTimeout(context.Background(), ringTimeout)
-		err := d.Client.DeliverAt(ctx, at)
-		cancel()
-		if err == nil {
-			continue
-		}
-		slog.Warn("a retry could not be scheduled; the sweep will find it", "error", err)
-		for len(d.retries) > 0 {
-			<-d.retries
-		}
-	}
+// leave gives a place back and sees who can have it.
+func (d *dispatcher) leave(s *seat, h health) {
+	d.mu.Lock()
+	d.board.leave(s, h, time.Now())
+	d.mu.Unlock()
+	d.ringAll()
 }

@@ -160,15 +160,17 @@ func (in *Intake) after(ctx context.Context, a db.Accepted) {
 	changesAccepted.Add(float64(len(a.Changed)))
 	ctx, cancel := context.WithTimeout(ctx, ringTimeout)
 	defer cancel()
+	in.deliver(ctx, a.Due)
 	in.Client.announce(ctx, a)
 	in.Step("poll.announced")
-	if a.Events {
-		in.wakeDelivery(ctx)
-	}
 }
 
-func (in *Intake) wakeDelivery(ctx context.Context) {
-	if err := in.Client.Deliver(ctx); err != nil {
+// deliver has events sent that have just become due.
+func (in *Intake) deliver(ctx context.Context, due []db.Due) {
+	if len(due) == 0 {
+		return
+	}
+	if err := in.Client.deliver(ctx, due); err != nil {
 		slog.WarnContext(ctx, "deliveries could not be woken; the sweep will", "error", err)
 	}
 }
@@ -227,11 +229,9 @@ func (in *Intake) putOff(ctx context.Context, claim db.PollClaim, rank flight.Ra
 	now := in.DB.Now()
 	world := in.Clock.World(now)
 	wait := in.Clock.World(now.Add(short.wait)).Std().Sub(world.Std()) // limits are of wall time
-	events, err := in.DB.PutOffPoll(ctx, claim, world, in.Schedule().PutOff(rank, world, wait, short.reason))
+	due, err := in.DB.PutOffPoll(ctx, claim, world, in.Schedule().PutOff(rank, world, wait, short.reason))
 	in.Step("poll.put_off")
-	if events {
-		in.wakeDelivery(ctx)
-	}
+	in.deliver(ctx, due)
 	return err
 }
 
@@ -241,9 +241,7 @@ func (in *Intake) failed(ctx context.Context, claim db.PollClaim, err error) err
 	if e, ok := errors.AsType[*flight.Error](err); ok {
 		retryAfter = e.RetryAfter
 	}
-	events, err := in.DB.FailPoll(ctx, claim, in.World(), in.Schedule(), retryAfter)
-	if events {
-		in.wakeDelivery(ctx)
-	}
+	due, err := in.DB.FailPoll(ctx, claim, in.World(), in.Schedule(), retryAfter)
+	in.deliver(ctx, due)
 	return err
 }

@@ -1,10 +1,13 @@
 package jobs
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -43,19 +46,34 @@ var (
 		Name: "flightwire_updates_total", Help: "New versions of legs that were accepted.",
 	})
 	attemptsMade = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "flightwire_delivery_attempt_seconds", Help: "Webhook attempts, by outcome.",
+		Name: "flightwire_delivery_attempt_seconds", Help: "Webhook attempts, by what came of them and the lane they waited in.",
 		Buckets: []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10},
-	}, []string{"status"})
-	deliveriesUnderWay = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "flightwire_deliveries_under_way", Help: "Webhook attempts that this process has claimed and not recorded.",
+	}, []string{"status", "lane"})
+	attemptErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flightwire_delivery_errors_total", Help: "Webhook attempts that were not delivered, by class of error.",
+	}, []string{"class"})
+	attemptsUnderWay = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "flightwire_deliveries_under_way", Help: "Webhook attempts that this process is making.",
 	})
+	lanePlaces = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_delivery_lane_places_used", Help: "Places of this process's lanes that are taken: claimed or under way.",
+	}, []string{"lane"})
+	queueDepth = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_delivery_queue_events", Help: "Events that are due and not under way, of all processes, counted up to 10,000.",
+	}, []string{"lane"})
+	queueAge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_delivery_queue_age_seconds", Help: "For how long the first of the events that are due has been waiting.",
+	}, []string{"lane"})
 )
+
+// laneNames are the labels of the lanes.
+var laneNames = [db.Lanes]string{db.Prompt: "prompt", db.Slow: "slow"}
 
 // Collectors returns what this package counts, for the process's registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		pollsDone, upstreamCalls, callsTaken, callsLeft, monthCalls, monthLimit, callLoad, callsAlone, breakerOpen,
-		changesAccepted, attemptsMade, deliveriesUnderWay,
+		changesAccepted, attemptsMade, attemptErrors, attemptsUnderWay, lanePlaces, queueDepth, queueAge,
 	}
 }
 
@@ -105,4 +123,20 @@ func observeCalls(source string, c flight.Calls, alone bool) {
 		down = 1
 	}
 	callsAlone.WithLabelValues(source).Set(down)
+}
+
+// observeAttempt counts an attempt and writes its line in the log: what it was,
+// and nothing that is secret or that the receiver sent.
+func observeAttempt(ctx context.Context, r *db.Result, class string) {
+	a := &r.Attempt
+	attemptsMade.WithLabelValues(string(r.Status), laneNames[a.Lane]).Observe(r.Latency.Seconds())
+	level := slog.LevelDebug
+	if class != "" {
+		attemptErrors.WithLabelValues(class).Inc()
+		level = slog.LevelInfo
+	}
+	slog.LogAttrs(ctx, level, "delivery attempt", slog.String("event", a.EventID), slog.String("type", string(a.EventType)),
+		slog.String("subscription", a.SubscriptionID), slog.Int("attempt", a.Number), slog.String("status", string(r.Status)),
+		slog.Int("code", r.StatusCode), slog.String("class", class), slog.String("lane", laneNames[a.Lane]),
+		slog.Int64("latency_ms", r.Latency.Milliseconds()), slog.Duration("retry_after", r.RetryAfter))
 }

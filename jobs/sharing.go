@@ -65,6 +65,7 @@ func (in *Intake) alone(ctx context.Context, name string, call func() (answer, e
 			in.Client.endCall(ctx, asking, answered, token, err)
 			return a, err
 		}
+		in.Step("call.awaited")
 		if s, ok := in.Client.awaitCall(ctx, asking, answered, other); ok {
 			if err := s.err(); err != nil {
 				return answer{}, err

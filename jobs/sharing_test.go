@@ -16,8 +16,17 @@ import (
 func TestProcessesShareACall(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
 		const callers = 200
-		r := rigWith(t, m, func(s *setup) { s.Stopped = true })
-		processes := []*rig{r, r.other(t, func(s *setup) { s.Stopped = true })}
+		awaited := make(chan struct{}, callers)
+		process := func(s *setup) {
+			s.Stopped = true
+			s.Step = func(name string) {
+				if name == "call.awaited" {
+					awaited <- struct{}{}
+				}
+			}
+		}
+		r := rigWith(t, m, process)
+		processes := []*rig{r, r.other(t, process)}
 		r.source.say(leg())
 		for round, c := range []struct {
 			fail error
@@ -45,6 +54,7 @@ func TestProcessesShareACall(t *testing.T) {
 			for _, j := range joinedIn {
 				wait(t, j.in, "a caller to join")
 			}
+			wait(t, awaited, "one process to wait for the other's call")
 			close(release)
 			all.Wait()
 			if n := r.source.count(key); n != 1 {

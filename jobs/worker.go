@@ -19,12 +19,13 @@ import (
 // Leases and rhythms. A lease outlasts the work it covers; what a dead process
 // had claimed is taken up again when it has run out and a sweep comes by.
 const (
-	pollPlaces    = 64 // polls that one process has claimed and not seen done
-	planEvery     = 100 * time.Millisecond
-	sweepEvery    = time.Second
-	leaseMargin   = 3 * time.Second // what a delivery's lease outlasts its time-out by
-	syncEvery     = time.Minute
-	deliverPlaces = 256 // deliveries under way in one process
+	pollPlaces  = 64 // polls that one process has claimed and not seen done
+	planEvery   = 100 * time.Millisecond
+	sweepEvery  = time.Second
+	leaseMargin = 3 * time.Second // what a delivery's lease outlasts its time-out by
+	syncEvery   = time.Minute
+	gaugeEvery  = 10 * time.Second
+	passOnAfter = 25 * time.Millisecond // a wake-up for which there is no place
 )
 
 // WorkerConfig says what a Worker works with.
@@ -36,6 +37,7 @@ type WorkerConfig struct {
 	Sender    *webhook.Sender
 	RetryBase time.Duration // first retry delay; 0: 4 s
 	Timeout   time.Duration // the sender's; 0: 10 s
+	Limits    Limits        // of what is under way
 	Step      func(string)  // tests' failpoints; nil: none
 
 	EventDays   int // days for which events and attempts are kept; 0: [DefaultEventDays]
@@ -104,18 +106,18 @@ func (w *Worker) Start() error {
 	w.stop = stop
 	mux := asynq.NewServeMux()
 	mux.HandleFunc(typePoll, w.handlePoll)
-	mux.HandleFunc(typeDeliver, func(context.Context, *asynq.Task) error {
-		w.dispatcher.wake()
-		return nil
-	})
+	mux.HandleFunc(typeDeliver, w.handleDeliver)
 	w.dispatcher.start()
+	w.Client.setLocal(w.dispatcher)
 	if err := w.server.Start(mux); err != nil {
 		stop()
+		w.Client.setLocal(nil)
 		w.dispatcher.stop()
 		return fmt.Errorf("start the workers: %w", err)
 	}
 	w.loop(ctx, planEvery, w.plan)
-	w.loop(ctx, sweepEvery, func(context.Context) error { w.dispatcher.wake(); return nil })
+	w.loop(ctx, sweepEvery, func(context.Context) error { w.dispatcher.wakeAll(); return nil })
+	w.loop(ctx, gaugeEvery, w.dispatcher.gauge)
 	w.loop(ctx, syncEvery, w.DB.SyncClock)
 	w.loops.Go(func() { w.keepHouse(ctx) })
 	return nil
@@ -125,12 +127,29 @@ func (w *Worker) Start() error {
 // called once, after Start.
 func (w *Worker) Stop() {
 	w.stop()
+	w.Client.setLocal(nil)
 	w.dispatcher.halt()
 	w.Step("worker.halted")
 	w.loops.Wait()
 	w.server.Shutdown()
 	w.polls.Wait()
 	w.dispatcher.stop()
+}
+
+// handleDeliver wakes the dispatcher. Where it has no place, another process
+// may: the wake-up goes back into the queue.
+func (w *Worker) handleDeliver(ctx context.Context, _ *asynq.Task) error {
+	if w.dispatcher.wake() {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(passOnAfter):
+	}
+	if !w.dispatcher.hasRoom() {
+		w.dispatcher.passOn()
+	}
+	return nil
 }
 
 // loop runs f now and then until ctx ends.

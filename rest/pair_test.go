@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/flightwire/flightwire/db"
+	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -91,7 +92,7 @@ func (p *pair) attempt(t *testing.T, id string) {
 	t.Helper()
 	verdicts := []flight.DeliveryStatus{flight.DeliveryRetrying, flight.DeliverySucceeded, flight.DeliveryFailed}
 	for len(verdicts) > 0 {
-		attempts, err := p.DB.ClaimEvents(t.Context(), 100, time.Nanosecond)
+		attempts, err := dbtest.ClaimEvents(t.Context(), p.DB, 100, time.Nanosecond)
 		if err != nil || len(attempts) == 0 {
 			t.Fatal("nothing to deliver", err)
 		}
@@ -113,7 +114,7 @@ func (p *pair) attempt(t *testing.T, id string) {
 		}
 	}
 	for range 2 { // the first of them dies
-		if _, err := p.DB.ClaimEvents(t.Context(), 100, time.Nanosecond); err != nil {
+		if _, err := dbtest.ClaimEvents(t.Context(), p.DB, 100, time.Nanosecond); err != nil {
 			t.Fatal(err)
 		}
 	}
