@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,15 +77,21 @@ func run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 
-	source, clock, err := openWorld(ctx, c, base, database)
+	sources, clock, err := openWorld(ctx, c, base, database)
 	if err != nil {
 		return err
 	}
 	every := pollEvery(c, clock)
 	tasks := jobs.NewClient(client)
-	budget := jobs.NewBudget(jobs.BudgetConfig{DB: database, Redis: client, Provider: source.Name(), Limits: c.Calls})
-	open.add(func() error { budget.Close(); return nil })
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: database, Client: tasks, Source: source, Budget: budget, Clock: clock, PollEvery: every, Hold: c.Hold, Step: c.step})
+	var providers []jobs.Provider
+	for _, source := range sources {
+		budget := jobs.NewBudget(jobs.BudgetConfig{DB: database, Redis: client, Provider: source.Name(), Limits: c.Calls[source.Name()]})
+		open.add(func() error { budget.Close(); return nil })
+		providers = append(providers, jobs.Provider{Source: source, Budget: budget})
+	}
+	intake := jobs.NewIntake(jobs.IntakeConfig{
+		DB: database, Client: tasks, Providers: providers, Clock: clock, PollEvery: every, Hold: c.Hold, OnlyProcess: c.RedisURL == "", Step: c.step,
+	})
 
 	routes, greeted := http.NewServeMux(), func() {}
 	if c.Role != roleWorker {
@@ -111,7 +118,7 @@ func run(ctx context.Context, c Config) (err error) {
 			open.add(demo.close)
 			newInbox(demo.secret, server.streams.ctx.Done()).register(routes)
 			greeted = func() {
-				greet(c.Stdout, greeting{Config: c, base: server.base, demo: demo, clock: clock, source: source, every: every, now: intake.World()})
+				greet(c.Stdout, greeting{Config: c, base: server.base, demo: demo, clock: clock, source: sources[0], every: every, now: intake.World()})
 			}
 		}
 	} else {
@@ -132,7 +139,7 @@ func run(ctx context.Context, c Config) (err error) {
 	front.open(routes)
 	open.add(func() error { front.shut(); return server.drain() })
 
-	slog.Info("ready", "role", c.Role, "database", database.Kind(), "upstream", source.Name())
+	slog.Info("ready", "role", c.Role, "database", database.Kind(), "upstream", strings.Join(c.Upstreams, ","))
 	greeted()
 	c.Ready(server.base)
 	select {

@@ -177,14 +177,14 @@ func TestSecondStart(t *testing.T) {
 // departure, and goes on from there with the next start.
 func TestReplayDefaultStart(t *testing.T) {
 	dir := t.TempDir()
-	r := start(t, Config{DataDir: dir, Upstream: replayed})
+	r := start(t, Config{DataDir: dir, Upstreams: []string{replayed}})
 	if !strings.Contains(r.out.String(), "flights by the replay, where it is 2013-07-10 0") {
 		t.Errorf("the world's time is not told:\n%s", r.out)
 	}
 	r.stop()
-	given := start(t, Config{DataDir: t.TempDir(), Upstream: replayed, Start: time.Date(2013, 7, 10, 15, 0, 0, 0, time.UTC), Speed: 2})
+	given := start(t, Config{DataDir: t.TempDir(), Upstreams: []string{replayed}, Start: time.Date(2013, 7, 10, 15, 0, 0, 0, time.UTC), Speed: 2})
 	given.stop()
-	again := start(t, Config{DataDir: given.dir, Upstream: replayed})
+	again := start(t, Config{DataDir: given.dir, Upstreams: []string{replayed}})
 	if !strings.Contains(again.out.String(), "at speed 2, where it is 2013-07-10 15:0") {
 		t.Errorf("the world does not go on:\n%s", again.out)
 	}

@@ -38,13 +38,13 @@ type Config struct {
 	SecretKeys []string // 32 bytes in base64 each; none: dev keeps one in DataDir
 	MigrateOff bool     // serve: wait for `migrate up` in place of migrating
 
-	Upstream   string    // "simulator", "replay", "cirium", "aeroapi" or "aerodatabox"; "": simulator
+	Upstreams  []string  // "simulator", "replay", or real ones in the order in which they are asked; nil: simulator
 	Speed      float64   // of a simulated or replayed world; 0: as it runs already, else 1
 	Start      time.Time // world time at which such a world begins; zero: the upstream's default
 	ReplayFile string    // the day to replay; "": the shipped one
 	Providers  providers // of the real upstreams
 
-	Calls jobs.CallLimits // of the upstream; zero: none
+	Calls map[string]jobs.CallLimits // of the upstreams; those that are not in it have none
 
 	PollEvery time.Duration  // a fixed poll interval; 0: adaptive
 	Hold      time.Duration  // world time for which a value that vanished still counts; 0: none does
@@ -81,7 +81,9 @@ func (c Config) withDefaults() Config {
 	defaultTo(&c.Role, roleAll)
 	defaultTo(&c.Addr, "127.0.0.1:8080")
 	defaultTo(&c.DataDir, "./data")
-	defaultTo(&c.Upstream, simulated)
+	if len(c.Upstreams) == 0 {
+		c.Upstreams = []string{simulated}
+	}
 	if c.AllowPrivateWebhooks == nil {
 		allow := !c.Serve
 		c.AllowPrivateWebhooks = &allow
@@ -155,7 +157,7 @@ type serving struct {
 	Addr    string `default:"127.0.0.1:8080" env:"FLIGHTWIRE_ADDR" help:"Listen address."`
 	BaseURL string `env:"FLIGHTWIRE_BASE_URL" placeholder:"URL" help:"Public base for URLs in answers; unset: http://<addr>."`
 
-	Upstream   string   `default:"simulator" env:"FLIGHTWIRE_UPSTREAM" placeholder:"NAME" help:"Where flights come from: simulator, replay, cirium, aeroapi or aerodatabox."`
+	Upstream   string   `default:"simulator" env:"FLIGHTWIRE_UPSTREAM" placeholder:"NAME" help:"Where flights come from: simulator, replay, cirium, aeroapi or aerodatabox. Of real ones a comma list, too: the next is asked when one cannot answer."`
 	Speed      *float64 `env:"FLIGHTWIRE_SPEED" placeholder:"N" help:"World seconds in a second, for simulator and replay; kept in the database from the first start on."`
 	Start      string   `env:"FLIGHTWIRE_START" placeholder:"TIME" help:"World time at which a simulated or replayed world begins, in RFC 3339. Unset: now, or two hours before the replayed day's first departure."`
 	ReplayFile string   `env:"FLIGHTWIRE_REPLAY_FILE" placeholder:"PATH" help:"CSV of the day to replay; unset: the shipped one."`
@@ -190,9 +192,9 @@ type serving struct {
 func (s *serving) config() (Config, error) {
 	c := Config{
 		Addr: s.Addr, BaseURL: strings.TrimRight(s.BaseURL, "/"),
-		Upstream: strings.TrimSpace(s.Upstream), ReplayFile: s.ReplayFile,
-		Providers: s.providers,
-		CacheTTL:  s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
+		ReplayFile: s.ReplayFile,
+		Providers:  s.providers,
+		CacheTTL:   s.CacheTTL, RetryBase: s.RetryBase, DeliveryTimeout: s.DeliveryTimeout,
 		AllowPrivateWebhooks: s.AllowPrivateWebhooks, LegacyPrefix: s.LegacyPrefix,
 	}
 	for _, check := range []func(*Config) error{s.fill, s.checkAddresses, s.checkTimes, s.checkUpstream, s.checkCalls, s.checkGrace, s.checkWebhooks} {
@@ -292,16 +294,8 @@ func (s *serving) checkWebhooks(c *Config) error {
 }
 
 func (s *serving) checkUpstream(c *Config) error {
-	built := []string{simulated, replayed}
-	for _, p := range vendors {
-		built = append(built, p.name)
-	}
-	switch {
-	case slices.Contains(built, c.Upstream):
-	case strings.Contains(c.Upstream, ","):
-		return usagef("FLIGHTWIRE_UPSTREAM: fail-over over a list is not built yet: have one of %s", strings.Join(built, ", "))
-	default:
-		return usagef("FLIGHTWIRE_UPSTREAM: there is no %q: have %s", c.Upstream, strings.Join(built, ", "))
+	if err := s.checkUpstreams(c); err != nil {
+		return err
 	}
 	if s.Speed != nil {
 		c.Speed = *s.Speed
@@ -315,19 +309,14 @@ func (s *serving) checkUpstream(c *Config) error {
 			return usagef("FLIGHTWIRE_START: %q is not a time of the form 2013-07-10T09:00:00Z", s.Start)
 		}
 	}
-	if p, ok := vendorOf(c.Upstream); ok {
-		switch {
-		case c.Speed != 0 && c.Speed != 1 || s.Start != "":
-			return usagef("FLIGHTWIRE_SPEED and FLIGHTWIRE_START are for simulator and replay: the flights of %s are real", p.name)
-		case !s.configured(p.name):
-			return usagef("FLIGHTWIRE_UPSTREAM=%s needs %s", p.name, p.needs)
-		}
+	if p, ok := vendorOf(c.Upstreams[0]); ok && (c.Speed != 0 && c.Speed != 1 || s.Start != "") {
+		return usagef("FLIGHTWIRE_SPEED and FLIGHTWIRE_START are for simulator and replay: the flights of %s are real", p.name)
 	}
 	if s.ReplayFile == "" {
 		return nil
 	}
-	if c.Upstream != replayed {
-		return usagef("FLIGHTWIRE_REPLAY_FILE is for FLIGHTWIRE_UPSTREAM=replay, not %s", c.Upstream)
+	if c.Upstreams[0] != replayed {
+		return usagef("FLIGHTWIRE_REPLAY_FILE is for FLIGHTWIRE_UPSTREAM=replay, not %s", s.Upstream)
 	}
 	_, err := replay.New(replay.Config{Path: s.ReplayFile})
 	return err

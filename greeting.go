@@ -60,8 +60,12 @@ Try it: copy all of this into another terminal, then look at the inbox.
 // describe names the world, and how it moves.
 func (g greeting) describe() string {
 	text := "the " + g.source.Name()
-	if p, ok := vendorOf(g.Upstream); ok {
-		text = p.title
+	for i, name := range g.Upstreams {
+		if p, ok := vendorOf(name); ok && i == 0 {
+			text = p.title
+		} else if ok {
+			text += ", then " + p.title
+		}
 	}
 	if g.clock.Speed != 0 && g.clock.Speed != 1 {
 		text += fmt.Sprintf(" at speed %g", g.clock.Speed)

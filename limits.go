@@ -19,9 +19,9 @@ type callLimits struct {
 	Replay      callSettings `embed:"" prefix:"replay-" envprefix:"FLIGHTWIRE_REPLAY_"`
 }
 
-// checkCalls checks the limits of all upstreams and takes those of the one that
-// is asked.
+// checkCalls checks the limits of all upstreams.
 func (l *callLimits) checkCalls(c *Config) error {
+	c.Calls = map[string]jobs.CallLimits{}
 	for _, u := range []struct {
 		upstream, prefix string
 		callSettings
@@ -36,9 +36,7 @@ func (l *callLimits) checkCalls(c *Config) error {
 		if err != nil {
 			return err
 		}
-		if u.upstream == c.Upstream {
-			c.Calls = limits
-		}
+		c.Calls[u.upstream] = limits
 	}
 	return nil
 }

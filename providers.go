@@ -86,6 +86,32 @@ func (p *providers) check() error {
 	return nil
 }
 
+// checkUpstreams reads the list of upstreams: one that makes its flights up, or
+// real ones, each once and with its credentials.
+func (s *serving) checkUpstreams(c *Config) error {
+	built := []string{simulated, replayed}
+	for _, p := range vendors {
+		built = append(built, p.name)
+	}
+	for name := range strings.SplitSeq(s.Upstream, ",") {
+		name = strings.TrimSpace(name)
+		p, isReal := vendorOf(name)
+		switch {
+		case !slices.Contains(built, name):
+			return usagef("FLIGHTWIRE_UPSTREAM: there is no %q: have %s", name, strings.Join(built, ", "))
+		case slices.Contains(c.Upstreams, name):
+			return usagef("FLIGHTWIRE_UPSTREAM: %s stands there twice", name)
+		case isReal && !s.configured(name):
+			return usagef("FLIGHTWIRE_UPSTREAM=%s needs %s", name, p.needs)
+		}
+		c.Upstreams = append(c.Upstreams, name)
+		if _, first := vendorOf(c.Upstreams[0]); len(c.Upstreams) > 1 && !(first && isReal) {
+			return usagef("FLIGHTWIRE_UPSTREAM: %s: a made-up world stands alone; a list is of real providers", s.Upstream)
+		}
+	}
+	return nil
+}
+
 // open returns a real upstream. base is the service's public address, client
 // makes the calls; nil: one of the source's own.
 func (p *providers) open(name, base string, client *http.Client) upstream.Source {

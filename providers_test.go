@@ -59,7 +59,7 @@ func TestProviders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := atProvider(t, p.header, "hush-hush", ofTomorrow(t, p.file))
-			c := Config{DataDir: t.TempDir(), Upstream: name, Providers: providers{
+			c := Config{DataDir: t.TempDir(), Upstreams: []string{name}, Providers: providers{
 				AeroAPIBaseURL: base, AeroAPIKey: "hush-hush", AeroDataBoxBaseURL: base, AeroDataBoxKey: "hush-hush",
 			}}
 			r := start(t, c)

@@ -13,22 +13,26 @@ import (
 )
 
 // openWorld returns where flights come from, and the clock that they move by:
-// wall time for a real upstream, else the one that all processes of the
-// database share.
-func openWorld(ctx context.Context, c Config, base string, d *db.DB) (upstream.Source, flight.Clock, error) {
-	if _, ok := vendorOf(c.Upstream); ok {
-		return c.Providers.open(c.Upstream, base, nil), flight.Clock{}, nil
+// wall time for real upstreams, else the one that all processes of the database
+// share.
+func openWorld(ctx context.Context, c Config, base string, d *db.DB) ([]upstream.Source, flight.Clock, error) {
+	if _, ok := vendorOf(c.Upstreams[0]); ok {
+		var sources []upstream.Source
+		for _, name := range c.Upstreams {
+			sources = append(sources, c.Providers.open(name, base, nil))
+		}
+		return sources, flight.Clock{}, nil
 	}
-	if c.Upstream == replayed {
+	if c.Upstreams[0] == replayed {
 		source, err := replay.New(replay.Config{Path: c.ReplayFile, FlagBase: base})
 		if err != nil {
 			return nil, flight.Clock{}, err
 		}
 		clock, err := worldClock(ctx, c, d, firstDeparture(ctx, source).Std().Add(-2*time.Hour))
-		return source, clock, err
+		return []upstream.Source{source}, clock, err
 	}
 	clock, err := worldClock(ctx, c, d, time.Time{})
-	return simulator.New(simulator.Config{FlagBase: base}), clock, err
+	return []upstream.Source{simulator.New(simulator.Config{FlagBase: base})}, clock, err
 }
 
 // worldClock returns the world's clock. A world that is new begins at c.Start,
@@ -36,13 +40,13 @@ func openWorld(ctx context.Context, c Config, base string, d *db.DB) (upstream.S
 func worldClock(ctx context.Context, c Config, d *db.DB, epoch time.Time) (flight.Clock, error) {
 	want := flight.Clock{Epoch: c.Start, Speed: c.Speed}
 	if !c.Start.IsZero() || epoch.IsZero() {
-		return d.WorldClock(ctx, c.Upstream, want)
+		return d.WorldClock(ctx, c.Upstreams[0], want)
 	}
 	want.Epoch = epoch
-	clock, err := d.WorldClock(ctx, c.Upstream, want)
+	clock, err := d.WorldClock(ctx, c.Upstreams[0], want)
 	if flight.CodeOf(err) == flight.CodeConflict && !clock.Epoch.Equal(epoch) {
 		want.Epoch = time.Time{} // it began otherwise once, and nobody asks for another beginning now
-		clock, err = d.WorldClock(ctx, c.Upstream, want)
+		clock, err = d.WorldClock(ctx, c.Upstreams[0], want)
 	}
 	return clock, err
 }
@@ -75,7 +79,7 @@ const demoPoll = 5 * time.Second
 
 // pollEvery returns the fixed poll interval, or 0 for the adaptive one.
 func pollEvery(c Config, clock flight.Clock) time.Duration {
-	if !c.Serve && c.Upstream == simulated && clock.Speed == 1 {
+	if !c.Serve && c.Upstreams[0] == simulated && clock.Speed == 1 {
 		return cmp.Or(c.PollEvery, demoPoll)
 	}
 	return c.PollEvery

@@ -125,7 +125,7 @@ func (d *door) match() (missing []*flight.Snapshot) {
 			continue
 		}
 		i := slices.IndexFunc(d.rows, func(f *flightRow) bool {
-			return f.Resolved && !taken[f] && s.ProviderFlightID != "" && f.Provider == d.Source && f.ProviderFlightID == s.ProviderFlightID
+			return f.Resolved && !taken[f] && s.ProviderFlightID != "" && f.idOf(d.Source) == s.ProviderFlightID
 		})
 		if i < 0 {
 			missing = append(missing, s)
@@ -198,19 +198,21 @@ func (d *door) take(ctx context.Context, f *flightRow, raw *flight.Snapshot) (*f
 		return nil, err
 	}
 	s := step{prev: stored.FetchedAgain(f.FetchedAt.Flight()), raw: raw}
-	s.next, s.held = flight.Hold(s.prev, held, raw, d.Now, d.Hold)
+	reconciled, kept := flight.Reconcile(s.prev, held, raw, f.Provider, d.Source, d.Now)
+	s.next, s.held = flight.Hold(s.prev, held, reconciled, d.Now, d.Hold)
+	s.held = append(kept, s.held...)
 	same := flight.SameContent(stored, s.next)
 	if same {
 		s.next = stored.FetchedAgain(raw.FetchedAt)
 	}
-	s.isNew = !same || !samePaths(held, s.held)
+	s.isNew = !same || !sameHeld(held, s.held)
 	return s.next, d.store(ctx, f, s)
 }
 
-// samePaths reports whether the same values are held: then, if the same counts,
-// the upstream has said the same.
-func samePaths(a, b []flight.Held) bool {
-	return slices.EqualFunc(a, b, func(a, b flight.Held) bool { return a.Path == b.Path })
+// sameHeld reports whether the same values are held against the same words:
+// then, if the same counts, the upstream has said the same.
+func sameHeld(a, b []flight.Held) bool {
+	return slices.EqualFunc(a, b, func(a, b flight.Held) bool { return a.Path == b.Path && a.By == b.By && a.Said == b.Said })
 }
 
 // held returns the values that the standing snapshot holds.
@@ -252,7 +254,7 @@ func (d *door) store(ctx context.Context, f *flightRow, s step) error {
 	}
 	f.AskedAt, f.FetchedAt = At(d.AskedAt), world(next.FetchedAt)
 	f.Leg, f.Origin, f.Destination = next.LegKey(), next.Departure.Airport.IATA, next.Arrival.Airport.IATA
-	f.Provider, f.ProviderFlightID = d.Source, next.ProviderFlightID
+	f.known(d.Source, next.ProviderFlightID)
 	reason, ended := "", false
 	if f.watched() {
 		reason, ended = flight.WatchEnded(next, d.Now)
@@ -326,11 +328,11 @@ func (d *door) saveFlight(ctx context.Context, f *flightRow) error {
 	_, err := d.exec(ctx, `UPDATE flights SET leg = $2, origin = $3, destination = $4, provider = $5, provider_flight_id = $6,
 			version = $7, asked_at = $8, fetched_at = $9, catch_up = $10,
 			next_poll_at = CASE WHEN `+stillWatched("$16")+` THEN CAST($11 AS TIMESTAMPTZ) END,
-			poll_reason = $12, poll_token = $13, poll_lease_until = $14, poll_failures = $15, last_polled_at = $17, held = $18
+			poll_reason = $12, poll_token = $13, poll_lease_until = $14, poll_failures = $15, last_polled_at = $17, held = $18, other_ids = $19
 		WHERE id = $1`,
 		f.ID, f.Leg, f.Origin, f.Destination, f.Provider, f.ProviderFlightID,
 		f.Version, f.AskedAt, f.FetchedAt, f.CatchUp,
-		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures, At(d.wall), f.LastPolledAt, f.Held)
+		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures, At(d.wall), f.LastPolledAt, f.Held, f.OtherIDs)
 	if isUnique(err) { // the leg's new route got a row while the lock was waited for: it is seen now
 		return errMoved
 	}

@@ -13,33 +13,34 @@ import (
 
 // flightRow is a row of flights.
 type flightRow struct {
-	ID               string `db:"id"`
-	Leg              string `db:"leg"`
-	FlightKey        string `db:"flight_key"`
-	Carrier          string `db:"carrier"`
-	Number           string `db:"number"`
-	Date             string `db:"date"`
-	Resolved         bool   `db:"resolved"`
-	Origin           string `db:"origin"`
-	Destination      string `db:"destination"`
-	Provider         string `db:"provider"`
-	ProviderFlightID string `db:"provider_flight_id"`
-	Version          int64  `db:"version"`
-	AskedAt          Time   `db:"asked_at"`
-	FetchedAt        Time   `db:"fetched_at"`
-	CatchUp          bool   `db:"catch_up"`
-	Held             string `db:"held"` // JSON of the values that the standing snapshot holds; "" for none
-	NextPollAt       Time   `db:"next_poll_at"`
-	PollReason       string `db:"poll_reason"`
-	PollToken        string `db:"poll_token"`
-	PollLeaseUntil   Time   `db:"poll_lease_until"`
-	PollFailures     int    `db:"poll_failures"`
-	LastPolledAt     Time   `db:"last_polled_at"`
-	CreatedAt        Time   `db:"created_at"`
+	ID               string   `db:"id"`
+	Leg              string   `db:"leg"`
+	FlightKey        string   `db:"flight_key"`
+	Carrier          string   `db:"carrier"`
+	Number           string   `db:"number"`
+	Date             string   `db:"date"`
+	Resolved         bool     `db:"resolved"`
+	Origin           string   `db:"origin"`
+	Destination      string   `db:"destination"`
+	Provider         string   `db:"provider"`
+	ProviderFlightID string   `db:"provider_flight_id"`
+	OtherIDs         otherIDs `db:"other_ids"`
+	Version          int64    `db:"version"`
+	AskedAt          Time     `db:"asked_at"`
+	FetchedAt        Time     `db:"fetched_at"`
+	CatchUp          bool     `db:"catch_up"`
+	Held             string   `db:"held"` // JSON of the values that the standing snapshot holds; "" for none
+	NextPollAt       Time     `db:"next_poll_at"`
+	PollReason       string   `db:"poll_reason"`
+	PollToken        string   `db:"poll_token"`
+	PollLeaseUntil   Time     `db:"poll_lease_until"`
+	PollFailures     int      `db:"poll_failures"`
+	LastPolledAt     Time     `db:"last_polled_at"`
+	CreatedAt        Time     `db:"created_at"`
 }
 
 const flightColumns = `id, leg, flight_key, carrier, number, date, resolved, origin, destination,
-	provider, provider_flight_id, version, asked_at, fetched_at, catch_up, held,
+	provider, provider_flight_id, other_ids, version, asked_at, fetched_at, catch_up, held,
 	next_poll_at, poll_reason, poll_token, poll_lease_until, poll_failures, last_polled_at, created_at`
 
 // selector is what a flight that is looked for must match.
@@ -174,15 +175,11 @@ func (tx *Tx) present(ctx context.Context, f *flightRow) (*flight.Snapshot, erro
 // asOfNow returns the row's snapshot as of the last answer, marked as stale
 // where polls have failed since.
 func (f *flightRow) asOfNow(s *flight.Snapshot) *flight.Snapshot {
-	return asOf(s, f.FetchedAt, f.PollFailures)
+	return s.FetchedAgain(f.FetchedAt.Flight()).With(f.provenance())
 }
 
-func asOf(s *flight.Snapshot, fetched Time, failures int) *flight.Snapshot {
-	s = s.FetchedAgain(fetched.Flight())
-	if failures > 0 {
-		return s.AsStale()
-	}
-	return s
+func (f *flightRow) provenance() flight.Provenance {
+	return flight.Provenance{Source: f.Provider, OtherIDs: f.OtherIDs.list(), Stale: f.PollFailures > 0}
 }
 
 // Update is one version of a leg's snapshot.
@@ -199,11 +196,12 @@ type updateRow struct {
 	FlightID string `db:"flight_id"`
 	Version  int64  `db:"version"`
 	packedChanges
-	PreviousFetchedAt Time `db:"previous_fetched_at"`
-	CreatedAt         Time `db:"created_at"`
+	PreviousFetchedAt Time   `db:"previous_fetched_at"`
+	Source            string `db:"source"`
+	CreatedAt         Time   `db:"created_at"`
 }
 
-const updateColumns = `flight_id, version, changes, packed_changes, previous_fetched_at, created_at`
+const updateColumns = `flight_id, version, changes, packed_changes, previous_fetched_at, source, created_at`
 
 func (db *DB) update(ctx context.Context, r updateRow) (Update, error) {
 	snap, err := db.snapshot(ctx, db.queries, r.FlightID, r.Version)
@@ -211,7 +209,7 @@ func (db *DB) update(ctx context.Context, r updateRow) (Update, error) {
 		return Update{}, err
 	}
 	u := Update{
-		FlightID: r.FlightID, Version: r.Version, Snapshot: snap,
+		FlightID: r.FlightID, Version: r.Version, Snapshot: snap.With(flight.Provenance{Source: r.Source}),
 		PreviousFetchedAt: r.PreviousFetchedAt.Flight(), CreatedAt: r.CreatedAt.Std(),
 	}
 	if u.Changes, err = r.changes(snap.Encode()); err != nil {
@@ -243,10 +241,13 @@ func (db *DB) UpdatesAfter(ctx context.Context, flightID string, version int64, 
 func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error) {
 	var r struct {
 		updateRow
-		FetchedAt    Time `db:"fetched_at"`
-		PollFailures int  `db:"poll_failures"`
+		FetchedAt    Time     `db:"fetched_at"`
+		PollFailures int      `db:"poll_failures"`
+		Provider     string   `db:"provider"`
+		OtherIDs     otherIDs `db:"other_ids"`
 	}
-	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.created_at, f.fetched_at, f.poll_failures
+	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.source, u.created_at,
+			f.fetched_at, f.poll_failures, f.provider, f.other_ids
 		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id = $1`, flightID)
 	if err != nil {
 		return Update{}, domainError(ctx, "latest update", err)
@@ -255,7 +256,8 @@ func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error)
 	if err != nil {
 		return Update{}, domainError(ctx, "latest update", err)
 	}
-	u.Snapshot = asOf(u.Snapshot, r.FetchedAt, r.PollFailures)
+	f := flightRow{FetchedAt: r.FetchedAt, PollFailures: r.PollFailures, Provider: r.Provider, OtherIDs: r.OtherIDs}
+	u.Snapshot = f.asOfNow(u.Snapshot)
 	return u, nil
 }
 

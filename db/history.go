@@ -93,5 +93,8 @@ func (r *knownRow) known() (Known, error) {
 	if err == nil {
 		k.Said, err = flight.DecodeSnapshot(text)
 	}
+	if err == nil {
+		k.Said = k.Said.With(flight.Provenance{Source: r.Source})
+	}
 	return k, err
 }

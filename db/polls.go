@@ -97,20 +97,34 @@ func (db *DB) ConfirmPoll(ctx context.Context, c PollClaim, lease time.Duration)
 	return ok, err
 }
 
-// TrackedLeg is a leg that is watched, and the id by which its provider knows it.
+// TrackedLeg is a leg that is watched, and the id by which a source knows it.
 type TrackedLeg struct {
-	Leg              string `db:"leg"` // its key with the route
-	Provider         string `db:"provider"`
-	ProviderFlightID string `db:"provider_flight_id"`
+	Leg string // its key with the route
+	ID  string
 }
 
-// TrackedLegs returns the legs of a flight that are polled and whose provider
-// has an id for them.
-func (db *DB) TrackedLegs(ctx context.Context, key flight.Key) ([]TrackedLeg, error) {
-	var legs []TrackedLeg
-	err := db.sel(ctx, &legs, `SELECT leg, provider, provider_flight_id FROM flights
-		WHERE flight_key = $1 AND resolved AND next_poll_at IS NOT NULL AND provider_flight_id <> '' ORDER BY id`, key.String())
+// TrackedLegs returns the legs of a flight that are polled and for which the
+// source has an id.
+func (db *DB) TrackedLegs(ctx context.Context, key flight.Key, source string) (legs []TrackedLeg, err error) {
+	var rows []flightRow
+	err = db.sel(ctx, &rows, `SELECT leg, provider, provider_flight_id, other_ids FROM flights
+		WHERE flight_key = $1 AND resolved AND next_poll_at IS NOT NULL ORDER BY id`, key.String())
+	for i := range rows {
+		if id := rows[i].idOf(source); id != "" {
+			legs = append(legs, TrackedLeg{rows[i].Leg, id})
+		}
+	}
 	return legs, domainError(ctx, "tracked legs", err)
+}
+
+// SourceOf returns the source of the last answer that listed a leg of a flight;
+// "" when none did.
+func (db *DB) SourceOf(ctx context.Context, key flight.Key) (source string, err error) {
+	err = db.get(ctx, &source, `SELECT provider FROM flights WHERE flight_key = $1 AND resolved AND version > 0 ORDER BY asked_at DESC LIMIT 1`, key.String())
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return source, domainError(ctx, "source", err)
 }
 
 // FailPoll ends a claim after an upstream error: what stands stays, the next

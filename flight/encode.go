@@ -55,10 +55,10 @@ func (s *Snapshot) FetchedAgain(t Time) *Snapshot {
 	return &c
 }
 
-// AsStale returns s marked as stale.
-func (s *Snapshot) AsStale() *Snapshot {
+// With returns s as it comes from p.
+func (s *Snapshot) With(p Provenance) *Snapshot {
 	c := *s
-	c.Stale = true
+	c.Provenance = p
 	return &c
 }
 

@@ -2,14 +2,18 @@ package flight
 
 import "time"
 
-// Held is a value that an upstream has stopped saying and that still counts:
+// Held is a value that still counts though an upstream has stopped saying it:
 // feeds drop an estimate, a gate or a belt and bring it back some minutes
-// later, and nobody wants to hear of that. Paths are those of [Change].
+// later, and nobody wants to hear of that; see [Hold]. Or it counts though
+// another upstream, which is asked now, says something else; see [Reconcile].
+// Paths are those of [Change], and "status".
 type Held struct {
 	Path  string      `json:"path"`
-	Text  string      `json:"text,omitempty"` // of a gate, terminal or belt
-	Time  *FlightTime `json:"time,omitempty"` // of an estimate
+	Text  string      `json:"text,omitempty"` // of a gate, terminal or belt that vanished
+	Time  *FlightTime `json:"time,omitempty"` // of an estimate that vanished
 	Since Time        `json:"since"`          // world time of the first answer without it
+	By    string      `json:"by,omitempty"`   // whose word it is, where another upstream is asked now
+	Said  string      `json:"said,omitempty"` // what that one says in its place
 }
 
 // DefaultHold is how long a value that vanished still counts, if nobody says
@@ -37,7 +41,7 @@ func Hold(prev *Snapshot, held []Held, raw *Snapshot, now Time, window time.Dura
 		}
 		since := now
 		for _, h := range held {
-			if h.Path == f.path {
+			if h.Path == f.path && h.By == "" {
 				since = h.Since
 			}
 		}
@@ -95,7 +99,7 @@ func (f *holdField) end(s *Snapshot) *Endpoint {
 // overtaken.
 func (f *holdField) vanished(prev, raw *Snapshot) bool {
 	a, b := f.end(prev), f.end(raw)
-	if a.Airport.IATA != b.Airport.IATA || f.arrival && raw.Status.Diverted {
+	if !f.sameAirport(prev, raw) || f.arrival && raw.Status.Diverted {
 		return false
 	}
 	if f.text != nil {
@@ -105,6 +109,11 @@ func (f *holdField) vanished(prev, raw *Snapshot) bool {
 		return false
 	}
 	return !f.happened(&b.Times) && !moved(&a.Times, &b.Times)
+}
+
+// sameAirport reports whether the end is still at the same airport.
+func (f *holdField) sameAirport(prev, raw *Snapshot) bool {
+	return f.end(prev).Airport.IATA == f.end(raw).Airport.IATA
 }
 
 // happened reports whether what the estimate was of is over: a leg passes the

@@ -2,6 +2,7 @@ package flight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -53,7 +54,7 @@ func (l Legs) Select(sel Selector) (*Snapshot, error) {
 func (sel Selector) matches(s *Snapshot) bool {
 	return (sel.Origin == "" || s.Departure.Airport.Is(sel.Origin)) &&
 		(sel.Destination == "" || s.Arrival.Airport.Is(sel.Destination)) &&
-		(sel.FlightID == "" || s.ProviderFlightID == sel.FlightID)
+		(sel.FlightID == "" || s.ProviderFlightID == sel.FlightID || slices.Contains(s.OtherIDs, sel.FlightID))
 }
 
 // SelectOne is Select for a subscription, which must mean exactly one leg: the

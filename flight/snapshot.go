@@ -24,11 +24,16 @@ type Snapshot struct {
 	Alternates       []LegRef        `json:"alternates"` // every leg of this number and date
 	Fingerprint      string          `json:"fingerprint"`
 
-	// Stale says that the upstream did not answer when it was last asked about
-	// the leg: what is known is that of FetchedAt. It is no part of the content.
-	Stale bool `json:"-"`
+	Provenance `json:"-"`
 
 	encoded []byte // the JSON form, once [Snapshot.Encode] has made it
+}
+
+// Provenance is where a snapshot comes from. It is no part of its content.
+type Provenance struct {
+	Source   string   // the upstream that said it, as in FLIGHTWIRE_UPSTREAM; empty: not noted
+	OtherIDs []string // the ids by which other upstreams know the leg
+	Stale    bool     // the upstream was asked again since FetchedAt, and did not answer
 }
 
 // CarrierRef names an airline.

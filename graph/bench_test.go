@@ -16,7 +16,7 @@ func benchResolver(b *testing.B, d *db.DB) *Resolver {
 	source := new(script)
 	source.say(leg("100", "JFK", "LHR"))
 	client := jobs.NewClient(dbtest.EmbeddedRedis(b))
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: d, Client: client, Source: source})
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: d, Client: client, Providers: []jobs.Provider{{Source: source}}})
 	return New(ResolverConfig{DB: d, Intake: intake, Client: client, Process: "bench"})
 }
 

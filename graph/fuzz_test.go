@@ -25,7 +25,7 @@ func fuzzHandler(f *testing.F) http.Handler {
 	source := new(script)
 	source.say(leg("100", "JFK", "LHR"))
 	client := jobs.NewClient(redis)
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: d, Client: client, Source: source})
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: d, Client: client, Providers: []jobs.Provider{{Source: source}}})
 	r := New(ResolverConfig{DB: d, Intake: intake, Client: client, Process: "test", LegacyPrefix: "legacy"})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -513,6 +513,8 @@ type FlightSnapshot {
   providerFlightId: String
   "When the upstream was asked."
   fetchedAt: DateTime!
+  "The upstream that said it: ` + "`" + `cirium` + "`" + `, ` + "`" + `aeroapi` + "`" + `, ` + "`" + `aerodatabox` + "`" + `, ` + "`" + `simulator` + "`" + ` or ` + "`" + `replay` + "`" + `."
+  source: String!
   "Whether the upstream was asked again since, and did not answer: this is what it said at ` + "`" + `fetchedAt` + "`" + `."
   stale: Boolean!
   "The airline."
@@ -1596,6 +1598,8 @@ func (ec *executionContext) childFields_FlightSnapshot(ctx context.Context, fiel
 		return ec.fieldContext_FlightSnapshot_providerFlightId(ctx, field)
 	case "fetchedAt":
 		return ec.fieldContext_FlightSnapshot_fetchedAt(ctx, field)
+	case "source":
+		return ec.fieldContext_FlightSnapshot_source(ctx, field)
 	case "stale":
 		return ec.fieldContext_FlightSnapshot_stale(ctx, field)
 	case "carrier":
@@ -5405,6 +5409,29 @@ func (ec *executionContext) _FlightSnapshot_fetchedAt(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_FlightSnapshot_fetchedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("FlightSnapshot", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _FlightSnapshot_source(ctx context.Context, field graphql.CollectedField, obj *flight.Snapshot) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSnapshot_source(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Source, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSnapshot_source(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightSnapshot", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _FlightSnapshot_stale(ctx context.Context, field graphql.CollectedField, obj *flight.Snapshot) (ret graphql.Marshaler) {
@@ -11397,6 +11424,11 @@ func (ec *executionContext) _FlightSnapshot(ctx context.Context, sel ast.Selecti
 			}
 		case "fetchedAt":
 			out.Values[i] = ec._FlightSnapshot_fetchedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "source":
+			out.Values[i] = ec._FlightSnapshot_source(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

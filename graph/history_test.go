@@ -120,7 +120,7 @@ const historyQuery = `query($leg: LegInput!, $first: Int! = 20, $after: String) 
 // and that it counted on. A cursor is a place for a live subscription too.
 func TestHistoryOverHTTP(t *testing.T) {
 	eachMode(t, func(t *testing.T, g *rig) {
-		g.r.cfg.Intake = jobs.NewIntake(jobs.IntakeConfig{DB: g.db, Client: g.r.cfg.Client, Source: g.source, Hold: time.Hour})
+		g.r.cfg.Intake = jobs.NewIntake(jobs.IntakeConfig{DB: g.db, Client: g.r.cfg.Client, Providers: []jobs.Provider{{Source: g.source}}, Hold: time.Hour})
 		g.r.lookups.intake = g.r.cfg.Intake
 		for _, gate := range []string{"B1", "B2", ""} {
 			g.source.say(atGate(gate))

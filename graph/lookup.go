@@ -153,7 +153,7 @@ func (l *lookups) fill(ctx context.Context, key flight.Key, refresh bool) (*answ
 		}
 		a.heard = l.rings.Load()
 	}
-	asked, err := l.intake.Ask(ctx, key)
+	asked, err := l.intake.Ask(ctx, key, refresh)
 	now := l.now()
 	switch flight.CodeOf(err) {
 	case "":
@@ -178,7 +178,9 @@ func stale(s db.Standing) db.Standing {
 	legs := make(flight.Legs, len(s.Legs))
 	for i, leg := range s.Legs {
 		leg.Encode() // the copy has it too
-		legs[i] = leg.AsStale()
+		p := leg.Provenance
+		p.Stale = true
+		legs[i] = leg.With(p)
 	}
 	s.Legs = legs
 	return s

@@ -119,7 +119,7 @@ func newRig(t *testing.T, m dbtest.Mode, change func(*ResolverConfig)) *rig {
 	source := new(script)
 	source.say(leg("100", "JFK", "LHR"))
 	client := jobs.NewClient(m.Redis)
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Source: source})
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Providers: []jobs.Provider{{Source: source}}})
 	c := ResolverConfig{DB: m.DB, Intake: intake, Client: client, Process: "test", LegacyPrefix: "legacy"}
 	if change != nil {
 		change(&c)
@@ -152,7 +152,7 @@ func (g *rig) account(name string) string {
 // poll does what a worker's poll would: it asks the upstream, whatever is cached.
 func (g *rig) poll() {
 	g.t.Helper()
-	if _, err := g.intake.Ask(g.t.Context(), flight.Key{Carrier: "AA", Number: "100", Date: today}); err != nil {
+	if _, err := g.intake.Ask(g.t.Context(), flight.Key{Carrier: "AA", Number: "100", Date: today}, true); err != nil {
 		g.t.Fatal(err)
 	}
 }

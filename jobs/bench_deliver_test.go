@@ -84,7 +84,7 @@ func newBench(t *testing.T, m dbtest.Mode, change func(*setup)) *bench {
 	b.bare, cpu = bareLoop(t, b.recv, 32000)
 	fmt.Printf("%s: bare loop: %.0f/s, CPU %v each\n", m.Name, b.bare, cpu.Round(time.Microsecond))
 	b.rig = rigWith(t, m, func(s *setup) {
-		s.Source = b.source
+		s.Providers[0].Source = b.source
 		s.Step = b.count
 		change(s)
 	})
@@ -128,7 +128,7 @@ func (b *bench) subscribeOne(t *testing.T, of func(i int) (flight.Key, string), 
 	key, url := of(i)
 	st, err := b.DB.Standing(t.Context(), key)
 	if err == nil && len(st.IDs) == 0 {
-		st, err = b.intake.Ask(t.Context(), key)
+		st, err = b.intake.Ask(t.Context(), key, true)
 	}
 	if err == nil {
 		_, err = b.DB.CreateSubscription(t.Context(), db.NewSubscription{
@@ -196,7 +196,7 @@ const benchSubscriptions = 5000
 
 func (b *bench) ask(t *testing.T, key flight.Key) {
 	t.Helper()
-	if _, err := b.intake.Ask(t.Context(), key); err != nil {
+	if _, err := b.intake.Ask(t.Context(), key, true); err != nil {
 		t.Error(err)
 	}
 }

@@ -40,7 +40,7 @@ func (c *clock) budget(t *testing.T, m dbtest.Mode, l jobs.CallLimits) *jobs.Bud
 
 // limited is a process without a worker that has limits.
 func limited(t *testing.T, m dbtest.Mode, b *jobs.Budget) func(*setup) {
-	return func(s *setup) { s.Stopped, s.Budget = true, b }
+	return func(s *setup) { s.Stopped, s.Providers[0].Budget = true, b }
 }
 
 // numbered is the key of one of many flights.
@@ -58,7 +58,7 @@ func lookUp(t *testing.T, n int, processes ...*rig) (made int64, refusal *flight
 	for i := range 64 {
 		callers.Go(func() {
 			for k := i; k < n; k += 64 {
-				_, err := processes[k%len(processes)].intake.Ask(t.Context(), numbered(k))
+				_, err := processes[k%len(processes)].intake.Ask(t.Context(), numbered(k), false)
 				switch flight.CodeOf(err) {
 				case flight.CodeFlightNotFound: // it was asked
 					passed.Add(1)
@@ -249,7 +249,10 @@ func TestBudgetRoundTrips(t *testing.T) {
 			if want > 0 {
 				b = newClock().budget(t, counted, jobs.CallLimits{PerMinute: 1000, PerMonth: 1000})
 			}
-			r := rigWith(t, counted, limited(t, counted, b))
+			r := rigWith(t, counted, func(s *setup) {
+				limited(t, counted, b)(s)
+				s.OnlyProcess = true // shared calls have round trips of their own
+			})
 			lookUp(t, 1, r) // loads the script, and seeds the month
 			before := sent.trips.Load()
 			for range 5 {
@@ -279,7 +282,7 @@ func TestShortRateIsForFlightsAtHand(t *testing.T) {
 		const far = 10
 		c, limits := newClock(), jobs.CallLimits{PerMinute: 600, Burst: 21} // one comes back in 104 ms
 		back := time.Minute/580 + time.Microsecond
-		r := rigWith(t, m, func(s *setup) { s.PollEvery, s.Budget = time.Second, c.budget(t, m, limits) })
+		r := rigWith(t, m, func(s *setup) { s.PollEvery, s.Providers[0].Budget = time.Second, c.budget(t, m, limits) })
 		legs := []flight.Snapshot{departing(0, 5*time.Minute)}
 		for n := range far {
 			legs = append(legs, departing(n+1, 100*time.Hour))
@@ -331,7 +334,7 @@ func TestMonthIsUsedUp(t *testing.T) {
 		c := newClock()
 		c.forward(-20 * 24 * time.Hour) // the month begins: 5 % are for look-ups
 		r := rigWith(t, m, func(s *setup) {
-			s.PollEvery, s.Budget = time.Second, c.budget(t, m, jobs.CallLimits{PerMonth: 6})
+			s.PollEvery, s.Providers[0].Budget = time.Second, c.budget(t, m, jobs.CallLimits{PerMonth: 6})
 		})
 		r.source.say(departing(0, 5*time.Minute))
 		r.subscribeTo(t, r.account(t), newReceiver(t, func(int) int { return 204 }).URL, numbered(0))
@@ -340,10 +343,10 @@ func TestMonthIsUsedUp(t *testing.T) {
 		if n := r.total(); n != 5 {
 			t.Errorf("%d calls, not 5 of 6", n)
 		}
-		if _, err := r.intake.Ask(t.Context(), numbered(0)); err != nil {
+		if _, err := r.intake.Ask(t.Context(), numbered(0), false); err != nil {
 			t.Errorf("the look-up for which it was left: %v", err)
 		}
-		if _, err := r.intake.Ask(t.Context(), numbered(0)); flight.CodeOf(err) != flight.CodeUpstreamUnavailable {
+		if _, err := r.intake.Ask(t.Context(), numbered(0), false); flight.CodeOf(err) != flight.CodeUpstreamUnavailable {
 			t.Errorf("a look-up too many: %v", err)
 		}
 		if _, err := r.sql.ExecContext(t.Context(), `UPDATE flights SET next_poll_at = $1`, db.At(m.DB.Now())); err != nil {
@@ -360,12 +363,12 @@ func TestMonthIsUsedUp(t *testing.T) {
 func TestScheduleKnowsTheLoad(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
 		b := newClock().budget(t, m, jobs.CallLimits{PerMonth: 20}) // a third of the month is left
-		r := rigWith(t, m, func(s *setup) { s.Stopped, s.PollEvery, s.Budget = true, 0, b })
+		r := rigWith(t, m, func(s *setup) { s.Stopped, s.PollEvery, s.Providers[0].Budget = true, 0, b })
 		r.source.say(departing(0, time.Hour))
 		r.subscribeTo(t, r.account(t), "https://example.com/hook", numbered(0))
 		planned := func() time.Duration {
 			t.Helper()
-			if _, err := r.intake.Ask(t.Context(), numbered(0)); err != nil {
+			if _, err := r.intake.Ask(t.Context(), numbered(0), false); err != nil {
 				t.Fatal(err)
 			}
 			next := one[db.Time](t, r, `SELECT next_poll_at FROM flights WHERE resolved`)
@@ -375,7 +378,7 @@ func TestScheduleKnowsTheLoad(t *testing.T) {
 			t.Errorf("with two of 20 calls made the next poll is in %v, not in 9 min", d)
 		}
 		for range 15 {
-			if _, err := r.intake.Ask(t.Context(), numbered(1)); flight.CodeOf(err) != flight.CodeFlightNotFound {
+			if _, err := r.intake.Ask(t.Context(), numbered(1), false); flight.CodeOf(err) != flight.CodeFlightNotFound {
 				t.Fatal(err)
 			}
 		}

@@ -38,7 +38,7 @@ func benchOne(t *testing.T, m dbtest.Mode) {
 		changed.Departure.Gate = fmt.Sprintf("G%d", i)
 		r.source.say(changed)
 		start := time.Now()
-		if _, err := r.intake.Ask(t.Context(), key); err != nil {
+		if _, err := r.intake.Ask(t.Context(), key, false); err != nil {
 			t.Fatal(err)
 		}
 		recv.next(t)
@@ -53,7 +53,7 @@ func benchMany(t *testing.T, m dbtest.Mode, n int) {
 	recv := newReceiver(t, func(int) int { return 204 })
 	r.source.say(leg())
 	account := r.account(t)
-	st, err := r.intake.Ask(t.Context(), key)
+	st, err := r.intake.Ask(t.Context(), key, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func benchMany(t *testing.T, m dbtest.Mode, n int) {
 		changed.Departure.Gate = fmt.Sprintf("G%d", i)
 		r.source.say(changed)
 		start := time.Now()
-		if _, err := r.intake.Ask(t.Context(), key); err != nil {
+		if _, err := r.intake.Ask(t.Context(), key, false); err != nil {
 			t.Fatal(err)
 		}
 		for range n {

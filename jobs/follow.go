@@ -14,30 +14,31 @@ import (
 // another number, or another day, and its subscribers are to hear of it still.
 // Without such a leg, legs and err are returned as they are. The further call
 // counts like every call; when it fails, the poll has failed.
-func (in *Intake) follow(ctx context.Context, a db.Answer, rank flight.Rank, legs flight.Legs, err error) (flight.Legs, error) {
-	source, ok := in.Source.(upstream.Tracker)
+func (in *Intake) follow(ctx context.Context, p *Provider, a db.Answer, rank flight.Rank, legs flight.Legs, err error) (flight.Legs, error) {
+	source, ok := p.Source.(upstream.Tracker)
 	if !ok || err != nil && flight.CodeOf(err) != flight.CodeFlightNotFound {
 		return legs, err
 	}
-	tracked, dbErr := in.DB.TrackedLegs(ctx, a.Key)
+	tracked, dbErr := in.DB.TrackedLegs(ctx, a.Key, source.Name())
 	if dbErr != nil {
 		return nil, dbErr
 	}
 	found := slices.Clip(legs)
 	for _, t := range tracked {
-		if t.Provider != source.Name() || lists(legs, t) {
+		if lists(legs, t) {
 			continue
 		}
-		if err := in.Budget.take(ctx, rank); err != nil {
-			return nil, err
-		}
-		leg, err := in.leg(ctx, source, a, t.ProviderFlightID)
-		switch flight.CodeOf(err) {
+		var leg *flight.Snapshot
+		callErr := p.call(ctx, a.Key, rank, func(ctx context.Context) (err error) {
+			leg, err = source.Leg(ctx, a.Key, t.ID, a.Now)
+			return err
+		})
+		switch flight.CodeOf(callErr) {
 		case "":
 			found = append(found, leg)
 		case flight.CodeFlightNotFound: // the provider has forgotten it
 		default:
-			return nil, err
+			return nil, callErr
 		}
 	}
 	if len(found) == len(legs) {
@@ -46,19 +47,9 @@ func (in *Intake) follow(ctx context.Context, a db.Answer, rank flight.Rank, leg
 	return upstream.Finish(a.Key, found, a.Now)
 }
 
-// leg asks the source for one leg of a flight by its id.
-func (in *Intake) leg(ctx context.Context, source upstream.Tracker, a db.Answer, id string) (*flight.Snapshot, error) {
-	var leg *flight.Snapshot
-	err := in.call(ctx, a.Key, func() (err error) {
-		leg, err = source.Leg(ctx, a.Key, id, a.Now)
-		return err
-	})
-	return leg, err
-}
-
 // lists reports whether legs have a leg, by its route or its id.
 func lists(legs flight.Legs, t db.TrackedLeg) bool {
 	return slices.ContainsFunc(legs, func(s *flight.Snapshot) bool {
-		return s.LegKey() == t.Leg || s.ProviderFlightID == t.ProviderFlightID
+		return s.LegKey() == t.Leg || s.ProviderFlightID == t.ID
 	})
 }

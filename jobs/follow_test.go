@@ -43,8 +43,8 @@ func TestLegIsFollowedByItsID(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
 		var reg *registry
 		r := rigWith(t, m, func(s *setup) {
-			reg = &registry{script: s.Source.(*script), ids: make(chan string, 1)}
-			s.Source, s.PollEvery = reg, time.Second
+			reg = &registry{script: s.Providers[0].Source.(*script), ids: make(chan string, 1)}
+			s.Providers[0].Source, s.PollEvery = reg, time.Second
 		})
 		recv := newReceiver(t, func(int) int { return 204 })
 		r.source.say(leg())
@@ -92,8 +92,8 @@ func TestOneOfTwoLegsIsFollowed(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
 		var reg *registry
 		r := rigWith(t, m, func(s *setup) {
-			reg = &registry{script: s.Source.(*script), ids: make(chan string, 1)}
-			s.Source, s.PollEvery = reg, time.Second
+			reg = &registry{script: s.Providers[0].Source.(*script), ids: make(chan string, 1)}
+			s.Providers[0].Source, s.PollEvery = reg, time.Second
 		})
 		recv := newReceiver(t, func(int) int { return 204 })
 		onward := leg()
@@ -101,7 +101,7 @@ func TestOneOfTwoLegsIsFollowed(t *testing.T) {
 		onward.Departure.Airport.IATA, onward.Arrival.Airport.IATA = "LHR", "FRA"
 		r.source.say(leg(), onward)
 		account := r.account(t)
-		st, err := r.intake.Ask(t.Context(), key)
+		st, err := r.intake.Ask(t.Context(), key, false)
 		if err != nil || len(st.IDs) != 2 {
 			t.Fatal(st, err)
 		}

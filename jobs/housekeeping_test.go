@@ -26,7 +26,7 @@ func TestOldHistoryGoes(t *testing.T) {
 		looked, kept := leg(), leg()
 		kept.FlightNumber = "200"
 		r.source.say(looked, kept)
-		st, err := r.intake.Ask(t.Context(), key)
+		st, err := r.intake.Ask(t.Context(), key, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
@@ -13,20 +12,22 @@ import (
 
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
-	"github.com/flightwire/flightwire/flight/upstream"
 )
 
 // IntakeConfig says what an Intake works with.
 type IntakeConfig struct {
 	DB        *db.DB
 	Client    *Client
-	Source    upstream.Source
-	Budget    *Budget       // the source's limits; nil: none
+	Providers []Provider    // one at least, in the order in which they are asked
 	Clock     flight.Clock  // the world's; zero: wall time
 	PollEvery time.Duration // a fixed poll interval; 0: adaptive
 	Hold      time.Duration // world time for which a value that vanished still counts; 0: none does
-	Timeout   time.Duration // of one upstream call; 0: 6 s, which a poll's lease outlasts
-	Step      func(string)  // tests' failpoints; nil: none
+	// OnlyProcess says that no other process asks: calls are not shared through
+	// Redis.
+	OnlyProcess bool
+
+	Timeout time.Duration // of one upstream call; 0: 6 s, which a poll's lease outlasts
+	Step    func(string)  // tests' failpoints; nil: none
 
 	leaseMargin time.Duration // tests: what a poll's lease outlasts its call by; 0: 2 s
 }
@@ -35,7 +36,8 @@ type IntakeConfig struct {
 // look-ups and polls alike. It is safe for concurrent use.
 type Intake struct {
 	IntakeConfig
-	calls singleflight.Group
+	providers []*Provider
+	calls     singleflight.Group
 }
 
 const (
@@ -54,18 +56,24 @@ func NewIntake(c IntakeConfig) *Intake {
 	if c.Step == nil {
 		c.Step = func(string) {}
 	}
-	return &Intake{IntakeConfig: c}
+	in := &Intake{IntakeConfig: c}
+	for _, p := range c.Providers {
+		in.providers = append(in.providers, newProvider(p))
+	}
+	return in
 }
 
 // World returns the world time now.
 func (in *Intake) World() flight.Time { return in.Clock.World(in.DB.Now()) }
 
 // Ask asks the upstream for a flight and returns what stands afterwards.
-// Callers that ask for the same flight at once share one call. Errors:
+// Callers that ask for the same flight at once, in whatever process, share one
+// call, and a look-up may share that of a poll. fresh makes it one that was
+// begun for the sake of callers who want the upstream's word. Errors:
 // CodeFlightNotFound and the upstream codes, CodeUpstreamUnavailable also where
 // the source's limits allow no call, or ctx's when ctx ends first.
-func (in *Intake) Ask(ctx context.Context, key flight.Key) (db.Standing, error) {
-	a, err := in.shared(ctx, key, nil, flight.RankLookup)
+func (in *Intake) Ask(ctx context.Context, key flight.Key, fresh bool) (db.Standing, error) {
+	a, err := in.shared(ctx, key, nil, flight.RankLookup, fresh)
 	if err != nil {
 		return db.Standing{}, err
 	}
@@ -79,19 +87,23 @@ type answer struct {
 }
 
 // shared joins the call for key that is under way, or makes it. The call goes
-// on when the caller who made it leaves, for the sake of the others. Polls of
-// the legs of a flight share calls too, but not with look-ups: whoever asks for
-// a refresh is not to get what a poll asked for before.
-func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim, rank flight.Rank) (answer, error) {
+// on when the caller who made it leaves, for the sake of the others. A fresh one
+// is joined only by its like: whoever asks for a refresh is not to get what was
+// asked for before.
+func (in *Intake) shared(ctx context.Context, key flight.Key, claim *db.PollClaim, rank flight.Rank, fresh bool) (answer, error) {
+	name := key.String()
+	if fresh {
+		name += " fresh"
+	}
 	call := func() (got any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.Timeout+acceptTimeout)
 		defer cancel()
 		defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeInternal, Message: "Something went wrong."})
-		return in.ask(ctx, key, claim, rank)
-	}
-	name := key.String()
-	if claim != nil {
-		name += " poll"
+		a, err := in.alone(ctx, name, func() (answer, error) { return in.ask(ctx, key, claim, rank) })
+		if errors.Is(err, errElsewhere) {
+			return in.elsewhere(ctx, key)
+		}
+		return a, err
 	}
 	select {
 	case r := <-in.calls.DoChan(name, call):
@@ -116,19 +128,14 @@ func rescue(ctx context.Context, err *error, key flight.Key, as *flight.Error) {
 const acceptTimeout = 10 * time.Second
 
 func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, rank flight.Rank) (answer, error) {
-	if err := in.Budget.take(ctx, rank); err != nil {
-		return answer{}, err
-	}
 	askedAt := in.DB.Now()
-	a := answer{Answer: db.Answer{
-		Source: in.Source.Name(), Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Schedule: in.Schedule(), Hold: in.Hold, Poll: claim,
-	}}
-	legs, err := in.answer(ctx, a.Answer, rank)
+	a := answer{Answer: db.Answer{Key: key, AskedAt: askedAt, Now: in.Clock.World(askedAt), Hold: in.Hold, Poll: claim}}
+	p, legs, err := in.answer(ctx, a.Answer, rank)
 	missing := flight.CodeOf(err) == flight.CodeFlightNotFound
 	if err != nil && !missing {
 		return answer{}, err
 	}
-	a.Legs = legs
+	a.Source, a.Schedule, a.Legs = p.Source.Name(), in.schedule(p), legs
 	in.Step("poll.asked")
 	accepted, acceptErr := in.DB.Accept(ctx, a.Answer)
 	if acceptErr != nil {
@@ -138,35 +145,6 @@ func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, 
 	in.Step("poll.accepted")
 	in.after(ctx, a.accepted)
 	return a, err
-}
-
-// answer asks the source, for as long as the time-out allows.
-func (in *Intake) answer(ctx context.Context, a db.Answer, rank flight.Rank) (flight.Legs, error) {
-	ctx, cancel := context.WithTimeout(ctx, in.Timeout)
-	defer cancel()
-	legs, err := in.legs(ctx, a.Key, a.Now)
-	if a.Poll == nil {
-		return legs, err
-	}
-	return in.follow(ctx, a, rank, legs, err)
-}
-
-// legs asks the source for a flight.
-func (in *Intake) legs(ctx context.Context, key flight.Key, now flight.Time) (flight.Legs, error) {
-	var legs flight.Legs
-	err := in.call(ctx, key, func() (err error) {
-		legs, err = in.Source.Legs(ctx, key, now)
-		return err
-	})
-	return legs, err
-}
-
-// call makes one call to the source.
-func (in *Intake) call(ctx context.Context, key flight.Key, ask func() error) (err error) {
-	began := time.Now()
-	defer func() { observeCall(in.Source.Name(), began, err) }()
-	defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeUpstream, Message: "The upstream's answer could not be read."})
-	return upstreamError(ask())
 }
 
 // upstreamError makes a time-out of the call an error that callers can read.
@@ -197,11 +175,6 @@ func (in *Intake) deliver(ctx context.Context, due []db.Due) {
 	}
 }
 
-// Schedule plans the next poll of a leg, each time with another jitter.
-func (in *Intake) Schedule() flight.Schedule {
-	return flight.Schedule{Fixed: in.PollEvery, Floor: in.Source.Floor(), Jitter: rand.Float64(), Load: in.Budget.load()}
-}
-
 // lease is how long a poll is claimed for: it outlasts the call.
 func (in *Intake) lease() time.Duration { return in.Timeout + in.leaseMargin }
 
@@ -216,7 +189,7 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 	if err != nil {
 		return err
 	}
-	a, err := in.shared(ctx, claim.Key, &claim, rank)
+	a, err := in.shared(ctx, claim.Key, &claim, rank, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
 	if short, ok := errors.AsType[*shortage](err); ok {
@@ -226,8 +199,11 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 	pollsDone.WithLabelValues(result(err)).Inc()
 	switch flight.CodeOf(err) {
 	case "", flight.CodeFlightNotFound:
-		if *a.Poll == claim {
+		if a.Poll != nil && *a.Poll == claim {
 			return nil
+		}
+		if a.Key == (flight.Key{}) { // another process said that there is no such flight
+			a.Answer = in.nothing(claim.Key)
 		}
 		a.Poll = &claim
 		accepted, err := in.DB.Accept(ctx, a.Answer) // changes nothing any more, but ends this claim
@@ -242,7 +218,7 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 
 // rank returns how urgent a poll is, where that makes a difference.
 func (in *Intake) rank(ctx context.Context, claim db.PollClaim) (flight.Rank, error) {
-	if in.Budget == nil {
+	if !in.limited() {
 		return flight.RankAtHand, nil
 	}
 	return in.DB.PollRank(ctx, claim, in.World())

@@ -39,7 +39,7 @@ func (r *rig) ask(t *testing.T, ctx context.Context) <-chan answered {
 	t.Helper()
 	j, out := join(ctx), make(chan answered, 1)
 	go func() {
-		st, err := r.intake.Ask(j, key)
+		st, err := r.intake.Ask(j, key, false)
 		out <- answered{st, err}
 	}()
 	wait(t, j.in, "a caller to join")
@@ -72,7 +72,7 @@ func TestCoalescing(t *testing.T) {
 		if n := r.source.count(key); n != 1 {
 			t.Errorf("%d calls", n)
 		}
-		if _, err := r.intake.Ask(t.Context(), key); err != nil || r.source.count(key) != 2 {
+		if _, err := r.intake.Ask(t.Context(), key, false); err != nil || r.source.count(key) != 2 {
 			t.Errorf("the next caller makes the next call: %v", err)
 		}
 	})
@@ -97,14 +97,14 @@ func TestUpstreamErrors(t *testing.T) {
 		} {
 			r.source.on(c.hook)
 			r.source.fail(c.fail)
-			st, err := r.intake.Ask(t.Context(), key)
+			st, err := r.intake.Ask(t.Context(), key, false)
 			if flight.CodeOf(err) != c.want || st.Legs != nil {
 				t.Errorf("%s: %v, %v", c.what, st, err)
 			}
 		}
 		r.source.on(nil)
 		r.source.say(leg())
-		if _, err := r.intake.Ask(t.Context(), key); err != nil {
+		if _, err := r.intake.Ask(t.Context(), key, false); err != nil {
 			t.Errorf("after all that: %v", err)
 		}
 	})
@@ -123,10 +123,10 @@ func TestPanicBehindTheSource(t *testing.T) {
 			}
 		})
 		r.source.say(leg())
-		if _, err := r.intake.Ask(t.Context(), key); flight.CodeOf(err) != flight.CodeInternal {
+		if _, err := r.intake.Ask(t.Context(), key, false); flight.CodeOf(err) != flight.CodeInternal {
 			t.Errorf("the call that panics returns %v", err)
 		}
-		if _, err := r.intake.Ask(t.Context(), key); err != nil {
+		if _, err := r.intake.Ask(t.Context(), key, false); err != nil {
 			t.Errorf("the next returns %v", err)
 		}
 	})
@@ -192,7 +192,7 @@ func TestBell(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.source.say(leg())
-		st, err := r.intake.Ask(t.Context(), key)
+		st, err := r.intake.Ask(t.Context(), key, false)
 		if err != nil {
 			t.Fatal(err)
 		}

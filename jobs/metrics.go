@@ -39,6 +39,9 @@ var (
 	callsAlone = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "flightwire_call_budget_degraded", Help: "1 while Redis does not answer and each process has a small share of a source's calls, else 0.",
 	}, []string{"source"})
+	breakerOpen = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flightwire_upstream_resting", Help: "1 while a source has failed so often in a row that this process leaves it alone, else 0.",
+	}, []string{"source"})
 	changesAccepted = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "flightwire_updates_total", Help: "New versions of legs that were accepted.",
 	})
@@ -69,7 +72,7 @@ var laneNames = [db.Lanes]string{db.Prompt: "prompt", db.Slow: "slow"}
 // Collectors returns what this package counts, for the process's registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		pollsDone, upstreamCalls, callsTaken, callsLeft, monthCalls, monthLimit, callLoad, callsAlone,
+		pollsDone, upstreamCalls, callsTaken, callsLeft, monthCalls, monthLimit, callLoad, callsAlone, breakerOpen,
 		changesAccepted, attemptsMade, attemptErrors, attemptsUnderWay, lanePlaces, queueDepth, queueAge,
 	}
 }
@@ -85,6 +88,15 @@ func result(err error) string {
 // observeCall notes one call to the upstream.
 func observeCall(source string, began time.Time, err error) {
 	upstreamCalls.WithLabelValues(source, result(err)).Observe(time.Since(began).Seconds())
+}
+
+// observeBreaker shows whether a source is asked.
+func observeBreaker(source string, closed bool) {
+	open := 1.0
+	if closed {
+		open = 0
+	}
+	breakerOpen.WithLabelValues(source).Set(open)
 }
 
 // observeTake notes what became of the wish to make a call.

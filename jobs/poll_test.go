@@ -22,7 +22,7 @@ func TestOnePollForAll(t *testing.T) {
 		recv := newReceiver(t, func(int) int { return 204 })
 		r.source.say(leg())
 		account := r.account(t)
-		st, err := r.intake.Ask(t.Context(), key)
+		st, err := r.intake.Ask(t.Context(), key, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestOnePollForAll(t *testing.T) {
 // Polls spread over the processes that there are.
 func TestPollsSpread(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
-		const flights, rounds, processes = 100, 4, 3
+		const flights, rounds, processes = 40, 4, 3
 		var made [processes]atomic.Int64
 		process := func(i int) func(*setup) {
 			return func(s *setup) {
@@ -117,7 +117,7 @@ func TestLegsArePolledTogether(t *testing.T) {
 		onward.Departure.Airport.IATA, onward.Arrival.Airport.IATA = "LHR", "FRA"
 		r.source.say(leg(), onward)
 		account := r.account(t)
-		st, err := r.intake.Ask(t.Context(), key)
+		st, err := r.intake.Ask(t.Context(), key, false)
 		if err != nil || len(st.IDs) != 2 {
 			t.Fatal(st, err)
 		}

@@ -127,7 +127,7 @@ func TestRedisAway(t *testing.T) {
 			recv.expect(t, gate)
 		}
 		recv.expect(t, "C2") // again
-		if st, err := r.intake.Ask(t.Context(), key); err != nil || st.Legs[0].Departure.Gate != "C2" {
+		if st, err := r.intake.Ask(t.Context(), key, false); err != nil || st.Legs[0].Departure.Gate != "C2" {
 			t.Errorf("a look-up returns %v, %v", st, err)
 		}
 		l.set(false)

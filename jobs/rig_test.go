@@ -307,7 +307,7 @@ func (r *rig) start(t *testing.T, change func(*setup)) {
 	t.Helper()
 	r.client = jobs.NewClient(r.Redis)
 	s := setup{
-		IntakeConfig: jobs.IntakeConfig{DB: r.DB, Client: r.client, Source: r.source, PollEvery: time.Hour},
+		IntakeConfig: jobs.IntakeConfig{DB: r.DB, Client: r.client, Providers: []jobs.Provider{{Source: r.source}}, PollEvery: time.Hour},
 		WorkerConfig: jobs.WorkerConfig{DB: r.DB, Redis: r.Redis, Client: r.client, RetryBase: time.Second},
 	}
 	change(&s)
@@ -374,7 +374,7 @@ func (r *rig) subscribeTo(t *testing.T, account, url string, key flight.Key) *fl
 		Account: account, Key: key, WebhookURL: url, Secret: "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0MDE=",
 		Events: flight.AllChanges, DelayThreshold: 5, Metadata: json.RawMessage(`{"b": 1, "a":  [2]}`), Now: r.intake.World(),
 	}
-	st, err := r.intake.Ask(t.Context(), key)
+	st, err := r.intake.Ask(t.Context(), key, false)
 	switch {
 	case err == nil:
 		n.FlightID = st.IDs[0]
@@ -392,7 +392,7 @@ func (r *rig) subscribeTo(t *testing.T, account, url string, key flight.Key) *fl
 func (r *rig) change(t *testing.T, gate string) {
 	t.Helper()
 	r.source.say(atGate(gate))
-	if _, err := r.intake.Ask(t.Context(), key); err != nil {
+	if _, err := r.intake.Ask(t.Context(), key, true); err != nil {
 		t.Fatal(err)
 	}
 }

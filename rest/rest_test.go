@@ -198,7 +198,7 @@ func newRig(t testing.TB, m dbtest.Mode) *rig {
 	r := &rig{Mode: m, world: new(world), log: new(syncWriter)}
 	clock := flight.Clock{Start: m.DB.Now(), Epoch: epoch, Speed: 1e-9}
 	client := jobs.NewClient(m.Redis)
-	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Source: r.world, Clock: clock})
+	intake := jobs.NewIntake(jobs.IntakeConfig{DB: m.DB, Client: client, Providers: []jobs.Provider{{Source: r.world}}, Clock: clock})
 	atlas := newAtlas(t)
 	r.resolver = graph.New(graph.ResolverConfig{BaseURL: baseURL, Countries: atlas, DB: m.DB, Intake: intake, Client: client, Clock: clock, LegacyPrefix: "legacy", Process: "test", Plans: testPlans})
 	ctx, stop := context.WithCancel(context.Background())
