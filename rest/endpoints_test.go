@@ -144,8 +144,8 @@ func TestEveryEndpoint(t *testing.T) {
 					if strings.Contains(path, "/ID") {
 						id := r.subscribe(t, oneLeg)
 						path = strings.Replace(path, "/ID", "/"+id, 1)
-						if strings.Contains(path, "/FIRST") {
-							path = strings.Replace(path, "/FIRST", "/"+r.firstEvent(t, id), 1)
+						if before, after, ok := strings.Cut(path, "/FIRST"); ok {
+							path = before + "/" + r.firstEvent(t, id) + after
 						}
 					}
 					return path
