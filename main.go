@@ -82,9 +82,8 @@ func realMain(args []string, stdout, stderr io.Writer, step func(string)) (code 
 	if err != nil {
 		return fail(stderr, usageError{err})
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := command.Run(session{ctx, stdout, stderr, step}); err != nil {
 		return fail(stderr, err)
 	}
@@ -170,4 +169,22 @@ func build() (version, revision string) {
 		}
 	}
 	return version, revision
+}
+
+// untilSignal returns a context that the first signal to stop ends. A second
+// one ends the process at once: from before the context's end on, nobody
+// catches it.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-caught:
+		case <-ctx.Done():
+		}
+		signal.Stop(caught)
+		cancel()
+	}()
+	return ctx, cancel
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,6 +32,7 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("FLIGHTWIRE_TEST_MAIN") != "1" {
 		http.DefaultClient.Transport = checked{http.DefaultTransport}
+		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
 		os.Exit(m.Run())
 	}
 	step, err := failpoints(os.Getenv("FLIGHTWIRE_FAILPOINT"))

@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,6 +51,7 @@ func said() *rapid.Generator[[]func(*flight.Snapshot)] {
 // Whoever else subscribes to a leg, and in whatever order they came, a
 // subscription is told the same; and no update that it is told is empty.
 func TestNobodyChangesWhatAnotherIsTold(t *testing.T) {
+	fewer(t, 30) // each is a story told three times
 	each(t, func(r *rig) {
 		number := 0
 		rapid.Check(r.T, func(t *rapid.T) {
@@ -91,6 +93,18 @@ func TestNobodyChangesWhatAnotherIsTold(t *testing.T) {
 		})
 		r.sound()
 	})
+}
+
+// fewer has the properties of a test checked n times, unless the command line
+// says how often.
+func fewer(t *testing.T, n int) {
+	checks := flag.Lookup("rapid.checks")
+	if was := checks.Value.String(); was == checks.DefValue {
+		if err := flag.Set("rapid.checks", strconv.Itoa(n)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = flag.Set("rapid.checks", was) })
+	}
 }
 
 // heard returns what a subscription was told, one line an event.
