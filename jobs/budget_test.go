@@ -40,7 +40,10 @@ func (c *clock) budget(t *testing.T, m dbtest.Mode, l jobs.CallLimits) *jobs.Bud
 
 // limited is a process without a worker that has limits.
 func limited(t *testing.T, m dbtest.Mode, b *jobs.Budget) func(*setup) {
-	return func(s *setup) { s.Stopped, s.Providers[0].Budget = true, b }
+	return func(s *setup) {
+		s.Stopped, s.Providers[0].Budget = true, b
+		s.OnlyProcess = m.Config.URL == "" // the in-process Redis is not made for the scripts of so many
+	}
 }
 
 // numbered is the key of one of many flights.

@@ -116,7 +116,7 @@ func (c *Client) endCall(ctx context.Context, asking, answered, token string, ca
 
 // awaitCall waits for what comes of the call with that token. ok is false when
 // it ended without a word, or ctx did.
-func (c *Client) awaitCall(ctx context.Context, asking, answered, token string) (s said, ok bool) {
+func (c *Client) awaitCall(ctx context.Context, asking, answered, token string) (_ said, ok bool) {
 	tick := time.NewTicker(lookForAnswer)
 	defer tick.Stop()
 	for {
@@ -129,8 +129,9 @@ func (c *Client) awaitCall(ctx context.Context, asking, answered, token string) 
 		if err != nil {
 			return said{}, false
 		}
-		if text, has := values[0].(string); has && json.Unmarshal([]byte(text), &s) == nil && s.Token == token {
-			return s, true
+		var last said // anew each time: what is left out of a text is to be empty
+		if text, has := values[0].(string); has && json.Unmarshal([]byte(text), &last) == nil && last.Token == token {
+			return last, true
 		}
 		if values[1] != token {
 			return said{}, false

@@ -68,7 +68,7 @@ func TestProcessesShareACall(t *testing.T) {
 // with what that one heard.
 func TestPollSharesALookup(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
-		begun := make(chan struct{}, 8)
+		awaited := make(chan struct{}, 8)
 		r := rigWith(t, m, func(s *setup) { s.Stopped = true })
 		recv := newReceiver(t, func(int) int { return 204 })
 		r.source.say(leg())
@@ -86,12 +86,12 @@ func TestPollSharesALookup(t *testing.T) {
 		}
 		r.other(t, func(s *setup) {
 			s.Step = func(name string) {
-				if name == "poll.begun" {
-					begun <- struct{}{}
+				if name == "call.awaited" {
+					awaited <- struct{}{}
 				}
 			}
 		})
-		wait(t, begun, "the poll")
+		wait(t, awaited, "the poll to wait for the look-up")
 		close(release)
 		if got := wait(t, lookup, "the look-up"); got.err != nil {
 			t.Fatal(got.err)
