@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/upstream"
@@ -96,23 +95,7 @@ func TestOneOfTwoLegsIsFollowed(t *testing.T) {
 			s.Providers[0].Source, s.PollEvery = reg, time.Second
 		})
 		recv := newReceiver(t, func(int) int { return 204 })
-		onward := leg()
-		onward.ProviderFlightID = "2"
-		onward.Departure.Airport.IATA, onward.Arrival.Airport.IATA = "LHR", "FRA"
-		r.source.say(leg(), onward)
-		account := r.account(t)
-		st, err := r.intake.Ask(t.Context(), key, false)
-		if err != nil || len(st.IDs) != 2 {
-			t.Fatal(st, err)
-		}
-		for _, id := range st.IDs {
-			if _, err := m.DB.CreateSubscription(t.Context(), db.NewSubscription{
-				Account: account, Key: key, FlightID: id, WebhookURL: recv.URL, Secret: "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0MDE=",
-				Events: flight.AllChanges, DelayThreshold: 5, Now: r.intake.World(),
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		onward := r.subscribeToBoth(t, recv.URL)
 		recv.expect(t, "subscription.created", "subscription.created")
 		gone := atGate("C1")
 		reg.byID.Store(&gone)

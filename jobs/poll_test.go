@@ -28,12 +28,7 @@ func TestOnePollForAll(t *testing.T) {
 		}
 		r.source.on(nil)
 		for range subs {
-			if _, err := m.DB.CreateSubscription(t.Context(), db.NewSubscription{
-				Account: account, Key: key, FlightID: st.IDs[0], WebhookURL: recv.URL, Secret: "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0MDE=",
-				Events: flight.AllChanges, DelayThreshold: 5, Now: r.intake.World(),
-			}); err != nil {
-				t.Fatal(err)
-			}
+			r.subscribeLeg(t, account, recv.URL, st.IDs[0])
 		}
 		for _, gate := range []string{"C1", "C2", "C3"} {
 			r.source.say(atGate(gate))
@@ -112,23 +107,7 @@ func TestLegsArePolledTogether(t *testing.T) {
 	eachMode(t, func(t *testing.T, m dbtest.Mode) {
 		r := newRig(t, m, time.Second)
 		recv := newReceiver(t, func(int) int { return 204 })
-		onward := leg()
-		onward.ProviderFlightID = "2"
-		onward.Departure.Airport.IATA, onward.Arrival.Airport.IATA = "LHR", "FRA"
-		r.source.say(leg(), onward)
-		account := r.account(t)
-		st, err := r.intake.Ask(t.Context(), key, false)
-		if err != nil || len(st.IDs) != 2 {
-			t.Fatal(st, err)
-		}
-		for _, id := range st.IDs {
-			if _, err := m.DB.CreateSubscription(t.Context(), db.NewSubscription{
-				Account: account, Key: key, FlightID: id, WebhookURL: recv.URL, Secret: "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0MDE=",
-				Events: flight.AllChanges, DelayThreshold: 5, Now: r.intake.World(),
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		r.subscribeToBoth(t, recv.URL)
 		// An upstream that takes its time, so that the polls of both meet.
 		r.source.on(func(context.Context, int) { time.Sleep(200 * time.Millisecond) })
 		start := time.Now()
@@ -227,4 +206,34 @@ func TestPollingOutlastsSilence(t *testing.T) {
 			t.Errorf("%s", got.Body)
 		}
 	})
+}
+
+// subscribeLeg subscribes to a leg that stands.
+func (r *rig) subscribeLeg(t *testing.T, account, url, flightID string) {
+	t.Helper()
+	if _, err := r.DB.CreateSubscription(t.Context(), db.NewSubscription{
+		Account: account, Key: key, FlightID: flightID, WebhookURL: url, Secret: "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0MDE=",
+		Events: flight.AllChanges, DelayThreshold: 5, Now: r.intake.World(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// subscribeToBoth has the upstream list leg and an onward one, which it
+// returns, and subscribes to both.
+func (r *rig) subscribeToBoth(t *testing.T, url string) (onward flight.Snapshot) {
+	t.Helper()
+	onward = leg()
+	onward.ProviderFlightID = "2"
+	onward.Departure.Airport.IATA, onward.Arrival.Airport.IATA = "LHR", "FRA"
+	r.source.say(leg(), onward)
+	account := r.account(t)
+	st, err := r.intake.Ask(t.Context(), key, false)
+	if err != nil || len(st.IDs) != 2 {
+		t.Fatal(st, err)
+	}
+	for _, id := range st.IDs {
+		r.subscribeLeg(t, account, url, id)
+	}
+	return onward
 }
