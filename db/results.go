@@ -91,6 +91,7 @@ type recorder struct {
 	states []*stateRow
 	subs   map[string]*follower // by subscription, without what only an event's body needs
 	freed  map[string]bool      // subscriptions whose head has had its first attempt
+	cutOff []string             // heads whose attempt a dying process cut off
 	out    Recorded
 }
 
@@ -103,12 +104,12 @@ func (r *recorder) lock(ctx context.Context, results []Result) error {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	err := r.sel(ctx, &r.states, `SELECT `+stateColumns+` FROM subscription_state
-		WHERE subscription_id IN (SELECT x.id FROM `+r.kind.ids()+`) ORDER BY subscription_id`+r.kind.forUpdate(), idList(ids))
+		WHERE subscription_id `+r.kind.oneOf()+` ORDER BY subscription_id`+r.kind.forUpdate(), idList(ids))
 	if err != nil {
 		return err
 	}
 	var subs []*follower
-	err = r.sel(ctx, &subs, `SELECT id, account_id, status, flight_id, webhook_url FROM subscriptions WHERE id IN (SELECT x.id FROM `+r.kind.ids()+`)`, idList(ids))
+	err = r.sel(ctx, &subs, `SELECT id, account_id, status, flight_id, webhook_url FROM subscriptions WHERE id `+r.kind.oneOf(), idList(ids))
 	if err != nil {
 		return err
 	}
@@ -190,7 +191,8 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		switch {
 		case due[i].IsZero():
 		case res.Status == flight.DeliveryInterrupted:
-			continue // it is still its turn
+			r.lineUp(res, seq)
+			continue
 		default:
 			r.out.Retries = append(r.out.Retries, due[i])
 		}
@@ -240,17 +242,38 @@ func (r *recorder) count(res Result, seq int64) {
 			st.FailureStreak++
 		}
 	}
-	if st.HeadSeq != nil && *st.HeadSeq == seq {
-		st.HeadSeq = nil
+	r.free(s, seq)
+}
+
+// free takes the turn from the head of a subscription, and reports whether the
+// event of that place had it.
+func (r *recorder) free(s *follower, seq int64) bool {
+	had := s.state.HeadSeq != nil && *s.state.HeadSeq == seq
+	if had {
+		s.state.HeadSeq = nil
 		r.freed[s.ID] = true
+	}
+	return had
+}
+
+// lineUp puts a head whose attempt was cut off back into the line: an earlier
+// event that was replayed meanwhile goes first.
+func (r *recorder) lineUp(res Result, seq int64) {
+	if s := r.subs[res.Attempt.SubscriptionID]; s != nil && s.state != nil && r.free(s, seq) {
+		r.cutOff = append(r.cutOff, res.Attempt.EventID)
 	}
 }
 
 // advance gives the next event in line its turn, where the one before has had
-// its first attempt.
+// its first attempt or has lost its turn.
 func (r *recorder) advance(ctx context.Context) error {
 	if len(r.freed) == 0 {
 		return nil
+	}
+	if len(r.cutOff) > 0 {
+		if _, err := r.exec(ctx, `UPDATE events SET next_attempt_at = NULL WHERE id `+r.kind.oneOf(), idList(r.cutOff)); err != nil {
+			return err
+		}
 	}
 	ids := make([]string, 0, len(r.freed))
 	for id := range r.freed {
@@ -261,7 +284,7 @@ func (r *recorder) advance(ctx context.Context) error {
 		Seq int64  `db:"seq"`
 	}
 	err := r.sel(ctx, &heads, `SELECT subscription_id, min(seq) AS seq FROM events
-		WHERE status = 'pending' AND next_attempt_at IS NULL AND subscription_id IN (SELECT x.id FROM `+r.kind.ids()+`)
+		WHERE status = 'pending' AND next_attempt_at IS NULL AND subscription_id `+r.kind.oneOf()+`
 		GROUP BY subscription_id`, idList(ids))
 	if err != nil || len(heads) == 0 {
 		return err
