@@ -74,7 +74,7 @@ func (d *door) followers(ctx context.Context, flightID string) ([]*follower, err
 	}
 	var states []*stateRow
 	err := d.sel(ctx, &states, `SELECT `+stateColumns+` FROM subscription_state
-		WHERE subscription_id IN (SELECT id FROM subscriptions WHERE flight_id IN (SELECT x.id FROM `+d.kind.ids()+`) AND status <> 'completed')
+		WHERE subscription_id IN (SELECT id FROM subscriptions WHERE flight_id `+d.kind.oneOf()+` AND status <> 'completed')
 		ORDER BY subscription_id`+d.kind.forUpdate(), idList(flights))
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (d *door) followers(ctx context.Context, flightID string) ([]*follower, err
 	}
 	var subs []*follower
 	err = d.sel(ctx, &subs, `SELECT `+followerColumns+`
-		FROM subscriptions WHERE flight_id IN (SELECT x.id FROM `+d.kind.ids()+`) AND status <> 'completed' ORDER BY id`, idList(flights))
+		FROM subscriptions WHERE flight_id `+d.kind.oneOf()+` AND status <> 'completed' ORDER BY id`, idList(flights))
 	if err != nil {
 		return nil, err
 	}
