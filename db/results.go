@@ -48,15 +48,25 @@ func (tx *Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := tx.exec(ctx, `INSERT INTO deliveries (id, subscription_id, event_id, event_type, attempt, status, status_code, error,
-			latency_ms, attempted_at, next_attempt_at, response_body)
-		SELECT x.id, x.subscription_id, x.event_id, x.event_type, x.attempt, x.status, x.status_code, x.error,
-			x.latency_ms, x.attempted_at, x.next_attempt_at, x.response_body
+	if tx.kind.copies(len(rows)) {
+		values := make([]any, len(deliveryColumns))
+		return tx.copyRows(ctx, "deliveries", deliveryColumns, len(rows), func(i int) []any {
+			r := &rows[i]
+			return append(values[:0], r.ID, r.SubscriptionID, r.EventID, string(r.EventType), r.Attempt, string(r.Status), r.StatusCode, r.Error,
+				r.LatencyMS, r.AttemptedAt, r.NextAttemptAt, r.ResponseBody)
+		})
+	}
+	columns := strings.Join(deliveryColumns, ", ")
+	_, err := tx.exec(ctx, `INSERT INTO deliveries (`+columns+`) SELECT `+columns+`
 		FROM `+tx.kind.rows("id text", "subscription_id text", "event_id text", "event_type text", "attempt int", "status text",
 		"status_code int", "error text", "latency_ms bigint", "attempted_at timestamptz", "next_attempt_at timestamptz", "response_body text"),
 		jsonText(rows))
 	return err
 }
+
+// deliveryColumns are the columns of deliveries.
+var deliveryColumns = []string{"id", "subscription_id", "event_id", "event_type", "attempt", "status", "status_code", "error",
+	"latency_ms", "attempted_at", "next_attempt_at", "response_body"}
 
 // RecordResults writes the results of attempts in one transaction: the log,
 // the events, the counters, the turn of the next event in line, and the
@@ -79,7 +89,7 @@ func (db *DB) RecordResults(ctx context.Context, results []Result) (Recorded, er
 			return err
 		}
 		out = r.out
-		return tx.writeStates(ctx, r.states)
+		return r.writeCounts(ctx)
 	})
 	return out, err
 }
@@ -308,6 +318,31 @@ func (r *recorder) advance(ctx context.Context) error {
 		d.Account, d.URL = s.Account, s.URL
 		r.out.Turns = append(r.out.Turns, d)
 	}
+	return err
+}
+
+// writeCounts writes back of the states what results change.
+func (r *recorder) writeCounts(ctx context.Context) error {
+	if len(r.states) == 0 {
+		return nil
+	}
+	type row struct {
+		ID             string `json:"id"`
+		HeadSeq        *int64 `json:"head_seq"`
+		Delivered      int64  `json:"delivered"`
+		Failed         int64  `json:"failed"`
+		Streak         int    `json:"streak"`
+		LastDeliveryAt any    `json:"last_delivery_at"`
+		Lane           Lane   `json:"lane"`
+	}
+	rows := make([]row, len(r.states))
+	for i, s := range r.states {
+		rows[i] = row{s.SubscriptionID, s.HeadSeq, s.DeliveredCount, s.FailedCount, s.FailureStreak, r.kind.moment(s.LastDeliveryAt.Std()), s.Lane}
+	}
+	_, err := r.exec(ctx, `UPDATE subscription_state SET head_seq = x.head_seq, delivered_count = x.delivered, failed_count = x.failed,
+			failure_streak = x.streak, last_delivery_at = x.last_delivery_at, lane = x.lane
+		FROM `+r.kind.rows("id text", "head_seq bigint", "delivered bigint", "failed bigint", "streak int", "last_delivery_at timestamptz", "lane int")+`
+		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
 	return err
 }
 

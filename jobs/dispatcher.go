@@ -46,8 +46,8 @@ const (
 	// Under load, a claim of fewer than claimEnough waits a moment for more
 	// places: a statement for one event costs the database almost what it does
 	// for a dozen.
-	claimEnough = 32
-	claimSoon   = 2 * time.Millisecond
+	claimEnough = 64
+	claimSoon   = 3 * time.Millisecond
 )
 
 func newDispatcher(c WorkerConfig) *dispatcher {
