@@ -24,7 +24,9 @@ func TestSentByWhatStands(t *testing.T) {
 			func(t *testing.T, r *rig, s *flight.Subscription, _ *receiver) error {
 				return r.DB.DeleteSubscription(t.Context(), s.Account, s.ID)
 			},
-			func(t *testing.T, r *rig, s *flight.Subscription, recv *receiver) { nothingBefore(t, r, s.Account, recv) }},
+			func(t *testing.T, r *rig, s *flight.Subscription, recv *receiver) {
+				nothingBefore(t, r, s.Account, recv)
+			}},
 		{"pause",
 			func(t *testing.T, r *rig, s *flight.Subscription, _ *receiver) error {
 				_, err := r.DB.PauseSubscription(t.Context(), s.Account, s.ID)
