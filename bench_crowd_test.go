@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -29,6 +31,7 @@ func TestBenchCrowd(t *testing.T) {
 		conns[i] = c.enter(t, i)
 	}
 	var last []time.Duration
+	servers, own := c.cpu(t), ownCPU(t)
 	for round := range rounds {
 		request := fmt.Sprintf("GET /v1/flights/AA/%d/%s HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: %s\r\n\r\n", 100+round, flightDate(), c.key)
 		var all sync.WaitGroup
@@ -49,10 +52,42 @@ func TestBenchCrowd(t *testing.T) {
 	if calls, flights := c.provider.total(); calls != rounds || flights != rounds {
 		t.Errorf("%d calls for %d flights", calls, flights)
 	}
+	servers, own = (c.cpu(t)-servers)/rounds, (ownCPU(t)-own)/rounds
 	slices.Sort(last)
 	load, _ := os.ReadFile("/proc/loadavg")
-	t.Logf("%d look-ups of one flight on two processes, upstream 1 s: the last is answered after %v (median of %d; %v to %v; bound: 1.5 s), one call each; load %s",
-		lookups, last[rounds/2].Round(time.Millisecond), rounds, last[0].Round(time.Millisecond), last[rounds-1].Round(time.Millisecond), strings.TrimSpace(string(load)))
+	t.Logf("%d look-ups of one flight on two processes, upstream 1 s: the last is answered after %v (median of %d; %v to %v; bound: 1.5 s), one call each; CPU of the processes %v, of the crowd %v; load %s",
+		lookups, last[rounds/2].Round(time.Millisecond), rounds, last[0].Round(time.Millisecond), last[rounds-1].Round(time.Millisecond), servers, own, strings.TrimSpace(string(load)))
+}
+
+// cpu is what both processes have used.
+func (c *crowd) cpu(t *testing.T) (used time.Duration) {
+	t.Helper()
+	for _, p := range c.processes {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(rest)
+		for _, ticks := range fields[11:13] { // user and system time, in hundredths
+			n, err := strconv.Atoi(ticks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			used += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return used
+}
+
+// ownCPU is what this process, which is the crowd, has used.
+func ownCPU(t *testing.T) time.Duration {
+	t.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()).Round(10 * time.Millisecond)
 }
 
 // bystander is one of a crowd, with a connection of its own.
@@ -65,7 +100,7 @@ type bystander struct {
 // there, so that it stays open.
 func (c *crowd) enter(t *testing.T, i int) *bystander {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(c.bases[i%2], "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.processes[i%2].base, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,9 +61,9 @@ func (c *counting) total() (calls, flights int) {
 
 // crowd is two processes that answer look-ups from one counting provider.
 type crowd struct {
-	provider *counting
-	bases    [2]string
-	key      string
+	provider  *counting
+	processes [2]*process
+	key       string
 }
 
 func newCrowd(t *testing.T, takes time.Duration, env ...string) *crowd {
@@ -74,8 +74,8 @@ func newCrowd(t *testing.T, takes time.Duration, env ...string) *crowd {
 	m := serversMode(t)
 	c := &crowd{provider: newCounting(t, takes), key: m.newKey(t)}
 	env = append(append(env, "FLIGHTWIRE_UPSTREAM=cirium", "CIRIUM_APP_ID=id", "CIRIUM_APP_KEY=key", "CIRIUM_BASE_URL="+c.provider.URL), m.env...)
-	for i := range c.bases {
-		c.bases[i] = startBinary(t, []string{"serve", "--role", "api"}, env).base
+	for i := range c.processes {
+		c.processes[i] = startBinary(t, []string{"serve", "--role", "api"}, env)
 	}
 	return c
 }
@@ -99,7 +99,7 @@ func (c *crowd) lookUp(t *testing.T, n int, number func(i int) int) []told {
 	for i := range n {
 		all.Go(func() {
 			began := time.Now()
-			url := fmt.Sprintf("%s/v1/flights/AA/%d/%s", c.bases[i%2], number(i), flightDate())
+			url := fmt.Sprintf("%s/v1/flights/AA/%d/%s", c.processes[i%2].base, number(i), flightDate())
 			req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
 			if err != nil {
 				t.Error(err)
