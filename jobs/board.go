@@ -41,8 +41,8 @@ func share(lane db.Lane, all, slowPart int) int {
 }
 
 const (
-	boardRoom    = 8192             // events that a board holds in a lane at most
-	hostRoom     = boardRoom / 4    // of which to one host
+	boardRoom    = 16384            // events that a board holds in a lane at most
+	hostRoom     = boardRoom / 2    // of which to one host
 	firstWindow  = 8                // attempts to an endpoint that is not known
 	slowWindow   = 2                // to one that hangs or fails
 	slowMemory   = 10 * time.Minute // how long one is remembered that has nothing to do
