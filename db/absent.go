@@ -40,12 +40,12 @@ func (d *door) vanished(ctx context.Context, f *flightRow) error {
 	if err != nil {
 		return err
 	}
-	if !f.watched() || f.Provider != d.Source || !d.AskedAt.After(f.AskedAt.Std()) {
-		return d.plan(ctx, f, last)
-	}
 	held, err := f.held()
 	if err != nil {
 		return err
+	}
+	if !f.watched() || f.Provider != d.Source || !d.AskedAt.After(f.AskedAt.Std()) {
+		return d.planUnlisted(ctx, f, last, flight.UnlistedUntil(held, d.Hold))
 	}
 	next, held, until := flight.Unlist(last, held, d.Now, d.Hold)
 	if next == last {

@@ -27,8 +27,7 @@ func Unlist(last *Snapshot, held []Held, now Time, window time.Duration) (effect
 	if !last.waits(since) {
 		return last, Listed(held), 0
 	}
-	until = since + Time(max(window, DefaultHold).Milliseconds())
-	if now < until {
+	if until = unlistedUntil(since, window); now < until {
 		return last, append(Listed(held), Held{Path: unlisted, Since: since}), until
 	}
 	gone := *last
@@ -36,6 +35,20 @@ func Unlist(last *Snapshot, held []Held, now Time, window time.Duration) (effect
 	gone.Status = StatusInfo{Code: StatusNotOperational, Phase: PhaseUnknown, Description: unlistedNote}
 	gone.Complete()
 	return &gone, nil, 0
+}
+
+// UnlistedUntil returns when it will be known whether a leg is gone that is held
+// as missing; 0 when none is. window is that of [Unlist].
+func UnlistedUntil(held []Held, window time.Duration) Time {
+	i := slices.IndexFunc(held, isUnlisted)
+	if i < 0 {
+		return 0
+	}
+	return unlistedUntil(held[i].Since, window)
+}
+
+func unlistedUntil(since Time, window time.Duration) Time {
+	return since + Time(max(window, DefaultHold).Milliseconds())
 }
 
 // Listed returns what a leg holds now that its upstream lists it again.
