@@ -198,13 +198,13 @@ func TestDistinctCrowdKeepsTheLimits(t *testing.T) {
 func TestCrowdHasADeadline(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, time.Minute)
-	for _, a := range c.lookUp(t, 1000, func(i int) int { return 1000 + i }) {
+	for _, a := range c.lookUp(t, 200, func(i int) int { return 1000 + i }) {
 		if a.status == http.StatusServiceUnavailable { // who came when it had failed often
 			a.failedAs(t, http.StatusServiceUnavailable, "upstream_unavailable")
 		} else {
 			a.failedAs(t, http.StatusGatewayTimeout, "upstream_timeout")
 		}
-		if a.took > 12*time.Second { // with as much for a busy machine
+		if a.took > 15*time.Second { // with more than as much for a busy machine
 			t.Errorf("answered after %v", a.took)
 		}
 	}

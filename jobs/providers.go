@@ -92,8 +92,10 @@ func (p *Provider) further(rank flight.Rank) upstream.Permit {
 	}
 }
 
+var errLeftAlone = errors.New("the circuit breaker is open")
+
 func resting() error {
-	return &flight.Error{Code: flight.CodeUpstreamUnavailable, RetryAfter: openFor,
+	return &flight.Error{Code: flight.CodeUpstreamUnavailable, RetryAfter: openFor, Cause: errLeftAlone,
 		Message: "The upstream has failed several times in a row and is left alone for a moment. Try again in some seconds."}
 }
 
@@ -137,7 +139,7 @@ func (in *Intake) answer(ctx context.Context, a db.Answer, rank flight.Rank) (*P
 		if ctx.Err() != nil {
 			break
 		}
-		if i+1 < len(order) {
+		if i+1 < len(order) && !errors.Is(err, errLeftAlone) { // of which the breaker has told once
 			slog.WarnContext(ctx, "an upstream did not answer; the next is asked", "flight", a.Key.String(), "upstream", p.Source.Name(), "error", err)
 		}
 	}
