@@ -27,11 +27,11 @@ func TestFlappingDay(t *testing.T) {
 	full := os.Getenv("FLIGHTWIRE_FLAPPING_DAY") == "full"
 	eachMode(t, func(t *testing.T, m mode) {
 		t.Parallel()
-		rows, speed, lead := readDay(t, replay.Shipped()), 600.0, 10*time.Second
+		rows, speed := readDay(t, replay.Shipped()), 600.0
 		if full {
 			rows = rows[:500]
 		} else {
-			rows, speed, lead = shortFlights(cutDay(rows)), 2400, 5*time.Second
+			rows, speed = shortFlights(cutDay(rows)), 2400
 		}
 		modes := []mode{m, embeddedMode(t)}
 		if m.name == "servers" {
@@ -42,7 +42,7 @@ func TestFlappingDay(t *testing.T) {
 			for i, faults := range []bool{false, true} {
 				t.Run(fmt.Sprintf("faults=%v", faults), func(t *testing.T) {
 					t.Parallel()
-					days[i] = playDay(t, modes[i], rows, speed, lead, faults)
+					days[i] = playDay(t, modes[i], rows, speed, faults)
 				})
 			}
 		})
@@ -65,8 +65,8 @@ type flappingDay struct {
 	failures int
 }
 
-func playDay(t *testing.T, m mode, rows []dayRow, speed float64, lead time.Duration, faults bool) *flappingDay {
-	begin, takes := worldOf(rows, speed, lead)
+func playDay(t *testing.T, m mode, rows []dayRow, speed float64, faults bool) *flappingDay {
+	begin, takes := worldOf(rows, speed)
 	w := &weathercock{asked: map[flight.Key]string{}}
 	c := Config{
 		DataDir: t.TempDir(), DatabaseURL: m.setting("DATABASE_URL"), RedisURL: m.setting("REDIS_URL"), LegacyPrefix: "legacy",

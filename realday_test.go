@@ -121,12 +121,12 @@ func dayFile(t *testing.T, rows []dayRow) string {
 }
 
 // worldOf returns when the world of some flights is to begin, so that there is
-// time to subscribe to all of them, lead and some more for each, and how long it
-// takes at a speed, with some time more for a busy machine.
-func worldOf(rows []dayRow, speed float64, lead time.Duration) (start time.Time, takes time.Duration) {
+// time to subscribe to all of them, and how long it takes at a speed, with some
+// time more for a busy machine.
+func worldOf(rows []dayRow, speed float64) (start time.Time, takes time.Duration) {
 	first := slices.MinFunc(rows, func(a, b dayRow) int { return a.schedDep.Compare(b.schedDep) }).schedDep
 	// What is known starts to change an hour before; subscribing takes its time.
-	margin := time.Duration((lead+time.Duration(len(rows))*20*time.Millisecond).Seconds()*speed) * time.Second
+	margin := time.Duration((10*time.Second+time.Duration(len(rows))*20*time.Millisecond).Seconds()*speed) * time.Second
 	start = first.Add(-time.Hour - margin)
 	last := first
 	for _, r := range rows {
@@ -140,7 +140,7 @@ func worldOf(rows []dayRow, speed float64, lead time.Duration) (start time.Time,
 }
 
 func runDay(t *testing.T, m mode, rows []dayRow, speed float64) {
-	start, takes := worldOf(rows, speed, 10*time.Second)
+	start, takes := worldOf(rows, speed)
 	s := m.serve(t, "FLIGHTWIRE_UPSTREAM=replay", "FLIGHTWIRE_REPLAY_FILE="+dayFile(t, rows),
 		"FLIGHTWIRE_SPEED="+strconv.FormatFloat(speed, 'g', -1, 64), "FLIGHTWIRE_START="+start.Format(time.RFC3339))
 	ear := newEar(t)
