@@ -45,7 +45,7 @@ func (d *door) vanished(ctx context.Context, f *flightRow) error {
 		return err
 	}
 	if !f.watched() || f.Provider != d.Source || !d.AskedAt.After(f.AskedAt.Std()) {
-		return d.planUnlisted(ctx, f, last, flight.UnlistedUntil(held, d.Hold))
+		return d.planUnlisted(ctx, f, last, flight.UnlistedUntil(last, held, d.Hold))
 	}
 	next, held, until := flight.Unlist(last, held, d.Now, d.Hold)
 	if next == last {

@@ -12,7 +12,7 @@ import (
 // counts; then it is not operational. Before its window ends it is looked for
 // again.
 func TestUnlistedLeg(t *testing.T) {
-	start := utc("2026-03-10 20:00")
+	start := utc("2026-03-10 21:00")
 	other := flight.Held{Path: "departure.gate", Text: "B1", Since: start}
 	for window, least := range map[time.Duration]time.Duration{0: 30 * time.Minute, time.Minute: 30 * time.Minute, 2 * time.Hour: 2 * time.Hour} {
 		last, held := informed(), []flight.Held{other}
@@ -36,6 +36,23 @@ func TestUnlistedLeg(t *testing.T) {
 		if again, holds, _ := flight.Unlist(gone, nil, plus(now, time.Hour), window); again != gone || len(holds) > 0 {
 			t.Errorf("told again: %+v", again.Status)
 		}
+	}
+}
+
+// The further away its departure is, the longer a leg may be missing, but never
+// for longer than a day.
+func TestUnlistedLegFarAhead(t *testing.T) {
+	for ahead, want := range map[time.Duration]time.Duration{
+		time.Hour: 30 * time.Minute, 8 * time.Hour: 2 * time.Hour, 48 * time.Hour: 12 * time.Hour, 60 * 24 * time.Hour: 24 * time.Hour,
+	} {
+		now := plus(scheduledOut, -ahead)
+		_, held, until := flight.Unlist(base(), nil, now, flight.DefaultHold)
+		if until != plus(now, want) || flight.UnlistedUntil(base(), held, flight.DefaultHold) != until {
+			t.Errorf("%v ahead: until %v, want %v", ahead, until.Std().Sub(now.Std()), want)
+		}
+	}
+	if until := flight.UnlistedUntil(base(), nil, 0); until != 0 {
+		t.Errorf("a leg that is not missing: until %v", until)
 	}
 }
 
