@@ -307,10 +307,11 @@ func (d *door) planUnlisted(ctx context.Context, f *flightRow, next *flight.Snap
 }
 
 // stillWatched is the condition that somebody wants the row of flights polled;
-// now is the parameter that holds the wall time.
+// now is the parameter that holds the wall time. It is asked of a few rows: for
+// EXISTS, PostgreSQL may read all subscriptions first.
 func stillWatched(now string) string {
-	return `(EXISTS (SELECT 1 FROM subscriptions w WHERE w.flight_id = flights.id AND w.status IN ('active', 'pending'))
-		OR EXISTS (SELECT 1 FROM viewers v WHERE v.flight_id = flights.id AND v.expires_at > ` + now + `))`
+	return `coalesce((SELECT true FROM subscriptions w WHERE w.flight_id = flights.id AND w.status IN ('active', 'pending') LIMIT 1),
+		(SELECT true FROM viewers v WHERE v.flight_id = flights.id AND v.expires_at > ` + now + ` LIMIT 1), false)`
 }
 
 // resolvedRows returns the rows that have a snapshot.

@@ -58,7 +58,6 @@ func (x *crowd) commit(op string) {
 	}
 }
 
-
 // holdWriters holds every writer at its commit, so that what comes now gathers.
 func (x *crowd) holdWriters(all *sync.WaitGroup) (letGo func()) {
 	writers := 1

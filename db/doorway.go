@@ -173,8 +173,9 @@ func (w *doorway) saveFlights(ctx context.Context) error {
 		LastPolledAt     any      `json:"last_polled_at"`
 	}
 	at := func(t Time) any { return w.kind.moment(t.Std()) }
-	rows := make([]row, len(w.saves))
+	rows, ids := make([]row, len(w.saves)), make([]string, len(w.saves))
 	for i, f := range w.saves {
+		ids[i] = f.ID
 		rows[i] = row{
 			f.ID, f.Leg, f.Origin, f.Destination, f.Provider, f.ProviderFlightID, f.OtherIDs, f.Version, at(f.AskedAt), at(f.FetchedAt),
 			f.CatchUp, f.Held, at(f.NextPollAt), f.PollReason, f.PollToken, at(f.PollLeaseUntil), f.PollFailures, at(f.LastPolledAt),
@@ -188,7 +189,7 @@ func (w *doorway) saveFlights(ctx context.Context) error {
 		FROM `+w.kind.rows("id text", "leg text", "origin text", "destination text", "provider text", "provider_flight_id text", "other_ids text",
 		"version bigint", "asked_at timestamptz", "fetched_at timestamptz", "catch_up boolean", "held text", "next_poll_at timestamptz",
 		"poll_reason text", "poll_token text", "poll_lease_until timestamptz", "poll_failures int", "last_polled_at timestamptz")+`
-		WHERE flights.id = x.id`, jsonText(rows), At(w.wall))
+		WHERE flights.id = x.id AND flights.id `+w.kind.oneOfIn("$3"), jsonText(rows), At(w.wall), idList(ids))
 	if isUnique(err) { // a leg's new route got a row while the lock was waited for: it is seen now
 		return errMoved
 	}

@@ -307,8 +307,9 @@ func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
 		LastDeliveryAt any    `json:"last_delivery_at"`
 		Lane           Lane   `json:"lane"`
 	}
-	rows := make([]row, len(states))
+	rows, ids := make([]row, len(states)), make([]string, len(states))
 	for i, s := range states {
+		ids[i] = s.SubscriptionID
 		rows[i] = row{
 			s.SubscriptionID, s.Seq, s.HeadSeq, s.ToldDeparture, s.ToldArrival, s.ResumeFrom,
 			s.DeliveredCount, s.FailedCount, s.FailureStreak,
@@ -321,7 +322,7 @@ func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
 			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at, lane = x.lane
 		FROM `+tx.kind.rows("id text", "seq bigint", "head_seq bigint", "told_departure int", "told_arrival int", "resume_from bigint",
 		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz", "lane int")+`
-		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
+		WHERE subscription_state.subscription_id = x.id AND subscription_state.subscription_id `+tx.kind.oneOfIn("$2"), jsonText(rows), idList(ids))
 	return err
 }
 
