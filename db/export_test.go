@@ -74,3 +74,10 @@ var (
 // ClaimStatement is what ClaimPolls runs; its parameters are the world time, the
 // wall time, the limit, the token and the end of the lease.
 func (db *DB) ClaimStatement() string { return db.kind.claimDue() }
+
+// Gathering is how many answers wait for a transaction to share.
+func (db *DB) Gathering() int {
+	db.accepts.mu.Lock()
+	defer db.accepts.mu.Unlock()
+	return len(db.accepts.waiting)
+}
