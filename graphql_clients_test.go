@@ -62,12 +62,12 @@ func TestExplorer(t *testing.T) {
 	upstream, m := newProvider(t), embeddedMode(t)
 	m.env = append(m.env, flightsOf(upstream)...)
 	s := m.serve(t)
-	control, _ := controls(t, upstream, []string{s.client.base})
+	control, through := controls(t, upstream, []string{s.client.base})
 	editor := "text"
-	if explorer.New("").HasEditor() {
+	if explorer.New("", nil).HasEditor() {
 		editor = "code"
 	}
-	node(t, "explorer.mjs", s.client.base, s.key, flightDate(), control, editor, os.Getenv("TEST_SCREENSHOTS"))
+	node(t, "explorer.mjs", s.client.base, s.key, flightDate(), control, through, editor, os.Getenv("TEST_SCREENSHOTS"))
 }
 
 // flightsOf is the settings by which flights come from a provider of the test's,
