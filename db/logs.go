@@ -11,7 +11,7 @@ import (
 // Deliveries returns the newest attempts to deliver to a subscription, newest
 // first and at most limit, and how many there are in all.
 func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (log []*flight.Delivery, total int, err error) {
-	var rows []deliveryRow
+	var rows []loggedDelivery
 	err = db.get(ctx, &total, countDeliveries, subscription)
 	if err == nil {
 		err = db.sel(ctx, &rows, `SELECT `+deliveryColumns+` FROM deliveries WHERE subscription_id = $1 ORDER BY attempted_at DESC, id DESC LIMIT $2`, subscription, limit)
@@ -26,7 +26,7 @@ func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (l
 	return log, max(total, len(log)), nil
 }
 
-type deliveryRow struct {
+type loggedDelivery struct {
 	ID            string                `db:"id"`
 	EventID       string                `db:"event_id"`
 	EventType     flight.EventType      `db:"event_type"`
@@ -46,7 +46,7 @@ const (
 	countEvents     = `SELECT count(*) FROM events WHERE subscription_id = $1`
 )
 
-func (r *deliveryRow) delivery() *flight.Delivery {
+func (r *loggedDelivery) delivery() *flight.Delivery {
 	d := &flight.Delivery{
 		ID: r.ID, EventID: r.EventID, EventType: r.EventType, Attempt: r.Attempt, Status: r.Status, Error: r.Error,
 		AttemptedAt: r.AttemptedAt.Flight(), NextAttemptAt: r.NextAttemptAt.Flight(), ResponseBody: r.ResponseBody,

@@ -175,6 +175,8 @@ func fewChecks(t *testing.T, n string) {
 // dates, some paused, some of flights that are not found yet.
 func (g *rig) listedFlights() []*flight.Subscription {
 	g.t.Helper()
+	who, _ := access.From(g.ctx)
+	g.ctx = access.With(g.t.Context(), access.Identity{Account: who.Account, Plan: "unlimited"})
 	tomorrow := began.AddDate(0, 0, 1).Format(time.DateOnly)
 	late := leg("200", "JFK", "LHR")
 	late.Date = tomorrow

@@ -14,7 +14,7 @@ func Introspection() []byte {
 	exec := executor.New(NewExecutableSchema(Config{}))
 	exec.Use(readableSchema{})
 	ctx := graphql.StartOperationTrace(context.Background())
-	op, errs := exec.CreateOperationContext(ctx, &graphql.RawParams{Query: introspection})
+	op, errs := exec.CreateOperationContext(ctx, &graphql.RawParams{Query: wholeSchema})
 	if errs != nil { // the document is ours
 		panic(fmt.Sprintf("graph: introspection: %v", errs))
 	}
@@ -22,7 +22,7 @@ func Introspection() []byte {
 	return encode(ctx, responses(ctx))
 }
 
-const introspection = `{ __schema { description queryType { name } mutationType { name } subscriptionType { name } types { ...Type }
+const wholeSchema = `{ __schema { description queryType { name } mutationType { name } subscriptionType { name } types { ...Type }
 	directives { name description locations isRepeatable args(includeDeprecated: true) { ...Value } } } }
 fragment Type on __Type { kind name description specifiedByURL isOneOf fields(includeDeprecated: true) {
 		name description args(includeDeprecated: true) { ...Value } type { ...Ref } isDeprecated deprecationReason }

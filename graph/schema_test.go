@@ -150,7 +150,7 @@ func TestIntrospectionFile(t *testing.T) {
 	if deprecated < 3 {
 		t.Errorf("%d fields are deprecated in favour of another", deprecated)
 	}
-	r := post(t, sqliteRig(t, nil).serve(nil).URL, introspection, nil)
+	r := post(t, sqliteRig(t, nil).serve(nil).URL, wholeSchema, nil)
 	if r.body != string(text) {
 		t.Error("the endpoint answers something else")
 	}
