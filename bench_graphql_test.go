@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -203,7 +202,7 @@ func serveBare(file string) error {
 	if err != nil {
 		return err
 	}
-	slog.Info("listening", "addr", l.Addr().String())
+	fmt.Println("msg=listening addr=" + l.Addr().String())
 	return (&http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}).Serve(l)
 }
 
