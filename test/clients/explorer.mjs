@@ -171,7 +171,7 @@ async function docs() {
   await page.getByRole("button", { name: "Docs" }).click();
   await panel.getByRole("button", { name: "Query", exact: true }).click();
   await body.getByText("One leg of a flight as the upstream last described it").waitFor();
-  assert.match(await body.innerText(), /Deprecated\. Use subscriptionsConnection/);
+  assert.match(await body.innerText(), /Deprecated\.\s+Use subscriptionsConnection/);
   await picture(page, "docs");
   await body.getByRole("button", { name: "FlightSnapshot", exact: true }).first().click();
   await body.getByRole("heading", { name: "type FlightSnapshot" }).waitFor();
