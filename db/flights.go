@@ -273,7 +273,7 @@ func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, unt
 		ids := idList(flightIDs)
 		// The flights are locked first, as everywhere.
 		var have []string
-		if err := tx.sel(ctx, &have, `SELECT f.id FROM flights f WHERE f.id IN (SELECT x.id FROM `+tx.kind.ids()+`) ORDER BY f.id`+tx.kind.forUpdate(), ids); err != nil {
+		if err := tx.sel(ctx, &have, `SELECT f.id FROM flights f WHERE f.id `+tx.kind.oneOf()+` ORDER BY f.id`+tx.kind.forUpdate(), ids); err != nil {
 			return err
 		}
 		if _, err := tx.exec(ctx, `DELETE FROM viewers WHERE process = $1 AND expires_at < $2`, process, At(db.Now())); err != nil {
@@ -286,7 +286,7 @@ func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, unt
 			return err
 		}
 		_, err = tx.exec(ctx, `UPDATE flights SET next_poll_at = $2, poll_reason = 'live viewer'
-			WHERE next_poll_at IS NULL AND id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, ids, world(now))
+			WHERE next_poll_at IS NULL AND id `+tx.kind.oneOf(), ids, world(now))
 		return err
 	})
 }
