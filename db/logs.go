@@ -14,7 +14,7 @@ func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (l
 	var rows []loggedDelivery
 	err = db.get(ctx, &total, countDeliveries, subscription)
 	if err == nil {
-		err = db.sel(ctx, &rows, `SELECT `+deliveryColumns+` FROM deliveries WHERE subscription_id = $1 ORDER BY attempted_at DESC, id DESC LIMIT $2`, subscription, limit)
+		err = db.sel(ctx, &rows, `SELECT `+loggedColumns+` FROM deliveries WHERE subscription_id = $1 ORDER BY attempted_at DESC, id DESC LIMIT $2`, subscription, limit)
 	}
 	if err != nil {
 		return nil, 0, domainError(ctx, "deliveries", err)
@@ -41,7 +41,7 @@ type loggedDelivery struct {
 }
 
 const (
-	deliveryColumns = `id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body`
+	loggedColumns = `id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body`
 	countDeliveries = `SELECT count(*) FROM deliveries WHERE subscription_id = $1`
 	countEvents     = `SELECT count(*) FROM events WHERE subscription_id = $1`
 )

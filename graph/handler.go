@@ -87,6 +87,7 @@ type handler struct {
 	exec     *executor.Executor
 	resolver *Resolver
 	keys     *keyWatch
+	repeats  *repeats
 }
 
 // An answer is one body here. The executor would leave what is deferred out of
@@ -105,12 +106,13 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.SetErrorPresenter(present)
 	exec.SetRecoverFunc(recovered)
 	exec.SetParserTokenLimit(c.MaxTokens)
-	exec.SetQueryCache(newDocumentCache())
+	documents := newDocumentCache()
+	exec.SetQueryCache(documents)
 	exec.Use(readableSchema{})
 	exec.Use(oneStream{})
 	exec.Use(depthLimit(c.MaxDepth))
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
-	return &handler{c, exec, r, newKeyWatch(c.Auth, c.KeyInterval)}
+	return &handler{c, exec, r, newKeyWatch(c.Auth, c.KeyInterval), newRepeats(r, documents)}
 }
 
 const (

@@ -37,12 +37,8 @@ func (r *Resolver) requests(ctx context.Context, op *graphql.OperationContext) i
 			continue
 		}
 		for _, values := range legsNamed(f.ArgumentMap(op.Variables)[argument]) {
-			text := func(name string) string { s, _ := values[name].(string); return s }
 			var v flight.Invalid
-			key, sel := r.parseLeg(&v, LegInput{
-				Carrier: text("carrier"), FlightNumber: text("flightNumber"), Date: text("date"),
-				Origin: text("origin"), Destination: text("destination"), FlightID: text("flightId"),
-			})
+			key, sel := r.parseLeg(&v, legInput(values))
 			if len(v) > 0 {
 				continue
 			}
@@ -57,6 +53,15 @@ func (r *Resolver) requests(ctx context.Context, op *graphql.OperationContext) i
 		legs += r.distinct(ctx, key, selectors)
 	}
 	return max(1, legs)
+}
+
+// legInput reads the values of a leg as they stand in an operation.
+func legInput(values map[string]any) LegInput {
+	text := func(name string) string { s, _ := values[name].(string); return s }
+	return LegInput{
+		Carrier: text("carrier"), FlightNumber: text("flightNumber"), Date: text("date"),
+		Origin: text("origin"), Destination: text("destination"), FlightID: text("flightId"),
+	}
 }
 
 // legsNamed returns the legs of an argument. A list that is too long is refused,
