@@ -41,7 +41,7 @@ type loggedDelivery struct {
 }
 
 const (
-	loggedColumns = `id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body`
+	loggedColumns   = `id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body`
 	countDeliveries = `SELECT count(*) FROM deliveries WHERE subscription_id = $1`
 	countEvents     = `SELECT count(*) FROM events WHERE subscription_id = $1`
 )

@@ -34,6 +34,10 @@ type HandlerConfig struct {
 	// makes clients connect again elsewhere. nil: they end with their clients.
 	Context context.Context
 
+	// Hold is called for each websocket, which outlives its request, and what it
+	// returns when the websocket has ended. nil: nobody waits for them.
+	Hold func() (release func())
+
 	// Explorer is the page that a browser's GET for text/html gets, without a
 	// key. nil: there is none.
 	Explorer http.Handler
@@ -56,6 +60,9 @@ type HandlerConfig struct {
 func (c HandlerConfig) withDefaults() HandlerConfig {
 	if c.Context == nil {
 		c.Context = context.Background()
+	}
+	if c.Hold == nil {
+		c.Hold = func() func() { return func() {} }
 	}
 	c.MaxBody = or(c.MaxBody, 64<<10)
 	c.MaxTokens = or(c.MaxTokens, 2000)
