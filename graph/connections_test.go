@@ -448,9 +448,32 @@ func TestConnectionOverHTTP(t *testing.T) {
 		if len(second.Edges) != 1 || second.Edges[0].Node.ID != ids[0] || second.PageInfo.HasNextPage || !second.PageInfo.HasPreviousPage {
 			t.Errorf("%+v", second)
 		}
-		r := post(t, s.URL, connectionQuery, map[string]any{"after": first.PageInfo.EndCursor, "order": "FLIGHT_DATE_ASC"})
+		r := post(t, s.URL, connectionQuery, map[string]any{"statuses": []string{}})
+		if r.code() != "INVALID_REQUEST" || !strings.Contains(r.body, `"field":"statuses"`) {
+			t.Error(r.body)
+		}
+		r = post(t, s.URL, connectionQuery, map[string]any{"after": first.PageInfo.EndCursor, "order": "FLIGHT_DATE_ASC"})
 		if r.code() != "INVALID_REQUEST" || fmt.Sprint(r.Errors[0].Path) != "[subscriptionsConnection]" {
 			t.Error(r.body)
+		}
+	})
+}
+
+// FuzzListCursor: whatever is taken for a cursor of a list is one that the list
+// gives out for that place, and is of that list.
+func FuzzListCursor(f *testing.F) {
+	list, other := listOf("subscriptions", "acc_1"), listOf("subscriptions", "acc_2")
+	f.Add(list.cursor(db.Place{Key: 1_700_000_000_000_000, ID: "sub_0"}))
+	f.Add(list.cursor(db.Place{Key: db.MaxKey}))
+	f.Add(other.cursor(db.Place{Key: 1, ID: "sub_0"}))
+	f.Add("====")
+	f.Fuzz(func(t *testing.T, text string) {
+		p := list.place(text)
+		if p == nil {
+			return
+		}
+		if list.cursor(*p) != text || p.Key < 0 || p.Key > db.MaxKey || other.place(text) != nil {
+			t.Errorf("%q is taken for %+v", text, *p)
 		}
 	})
 }
