@@ -229,11 +229,12 @@ func (b *liveBench) watch(n int, name func(int) string) {
 
 var memoryInUse = regexp.MustCompile(`(?m)^go_memstats_(heap_inuse_bytes|stack_inuse_bytes|last_gc_time_seconds) (\S+)$`)
 
-// memory returns the bytes of heap and stacks of the service after a garbage
-// collection.
+// memory returns the bytes of heap and stacks of the service when nothing
+// happens: after several garbage collections, each of which halves the stacks
+// that were larger for a moment.
 func (b *liveBench) memory() (bytes int64) {
 	b.Helper()
-	for range 2 { // the second frees what the first has finalized
+	for range 4 {
 		asked := time.Now()
 		b.s.Signal(syscall.SIGUSR1)
 		eventually(b.T, "garbage is collected", func() bool {
