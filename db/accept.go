@@ -27,6 +27,7 @@ type Answer struct {
 type Accepted struct {
 	Standing
 	Changed []string // legs that have a new version: row ids
+	Told    []string // legs of which there are events
 	Due     []Due    // events that may be delivered at once
 }
 
@@ -60,7 +61,7 @@ func (db *DB) Accept(ctx context.Context, a Answer) (Accepted, error) {
 		db.snapshots.c.Set(key, s)
 	}
 	standing, err := db.standing(ctx, last.resolvedRows())
-	return Accepted{Standing: standing, Changed: last.changed, Due: last.due}, domainError(ctx, "accept", err)
+	return Accepted{Standing: standing, Changed: last.changed, Told: last.told, Due: last.due}, domainError(ctx, "accept", err)
 }
 
 // door is one pass through Accept.
@@ -74,6 +75,7 @@ type door struct {
 	subs    map[string][]*follower          // subscriptions by row, locked; nil until they are needed
 	fresh   map[snapshotKey]*flight.Snapshot
 	changed []string
+	told    []string // legs of which there are events
 	due     []Due
 }
 
@@ -289,7 +291,10 @@ func (d *door) insertUpdate(ctx context.Context, f *flightRow, s step, changes [
 		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, $9, $10)`,
 		f.ID, f.Version, base, pack(baseText, text), raw, plainChanges, packedChanges, previous, d.Source, At(d.wall))
 	d.fresh[snapshotKey{f.ID, f.Version}] = s.next
-	return err
+	if err != nil {
+		return err
+	}
+	return d.putOnBoards(ctx, f.ID, s.prev, s.next)
 }
 
 // plan writes the row back with the time of its next poll: none when nobody

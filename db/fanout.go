@@ -49,10 +49,11 @@ type stateRow struct {
 	LastChangeAt   Time   `db:"last_change_at"`
 	LastDeliveryAt Time   `db:"last_delivery_at"`
 	Lane           Lane   `db:"lane"`
+	AttemptSeq     int64  `db:"attempt_seq"`
 }
 
 const stateColumns = `subscription_id, seq, head_seq, told_departure, told_arrival, resume_from,
-	delivered_count, failed_count, failure_streak, last_change_at, last_delivery_at, lane`
+	delivered_count, failed_count, failure_streak, last_change_at, last_delivery_at, lane, attempt_seq`
 
 func (s *stateRow) told() flight.Told {
 	return flight.Told{Departure: s.ToldDeparture, Arrival: s.ToldArrival}
@@ -128,7 +129,15 @@ func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
 	}
 	f.CatchUp = false
 	d.due = append(d.due, out.due...)
+	d.note(f, &out)
 	return out.write(ctx)
+}
+
+// note notes a leg of which there are events.
+func (d *door) note(f *flightRow, out *outbox) {
+	if len(out.rows) > 0 && !slices.Contains(d.told, f.ID) {
+		d.told = append(d.told, f.ID)
+	}
 }
 
 // tellOne adds the flight.updated event of one subscription, if it is to have
@@ -335,21 +344,22 @@ func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
 		LastChangeAt   any    `json:"last_change_at"`
 		LastDeliveryAt any    `json:"last_delivery_at"`
 		Lane           Lane   `json:"lane"`
+		AttemptSeq     int64  `json:"attempt_seq"`
 	}
 	rows := make([]row, len(states))
 	for i, s := range states {
 		rows[i] = row{
 			s.SubscriptionID, s.Seq, s.HeadSeq, s.ToldDeparture, s.ToldArrival, s.ResumeFrom,
 			s.DeliveredCount, s.FailedCount, s.FailureStreak,
-			tx.kind.moment(s.LastChangeAt.Std()), tx.kind.moment(s.LastDeliveryAt.Std()), s.Lane,
+			tx.kind.moment(s.LastChangeAt.Std()), tx.kind.moment(s.LastDeliveryAt.Std()), s.Lane, s.AttemptSeq,
 		}
 	}
 	_, err := tx.exec(ctx, `UPDATE subscription_state SET seq = x.seq, head_seq = x.head_seq,
 			told_departure = x.told_departure, told_arrival = x.told_arrival, resume_from = x.resume_from,
 			delivered_count = x.delivered, failed_count = x.failed, failure_streak = x.streak,
-			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at, lane = x.lane
+			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at, lane = x.lane, attempt_seq = x.attempt_seq
 		FROM `+tx.kind.rows("id text", "seq bigint", "head_seq bigint", "told_departure int", "told_arrival int", "resume_from bigint",
-		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz", "lane int")+`
+		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz", "lane int", "attempt_seq bigint")+`
 		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
 	return err
 }
@@ -387,5 +397,6 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 		to.NextPollAt = world(d.Now) // plan sets the real one
 	}
 	d.due = append(d.due, out.due...)
+	d.note(to, &out)
 	return out.write(ctx)
 }

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -239,26 +240,70 @@ func (db *DB) UpdatesAfter(ctx context.Context, flightID string, version int64, 
 // LatestUpdate returns the present state of a leg. Its snapshot is fetched
 // when the upstream last answered. CodeNotFound when there is no such leg.
 func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error) {
-	var r struct {
+	all, err := db.LatestUpdates(ctx, []string{flightID})
+	if err == nil && len(all) == 0 {
+		err = domainError(ctx, "latest update", sql.ErrNoRows)
+	}
+	if err != nil {
+		return Update{}, err
+	}
+	return all[0], nil
+}
+
+// LatestUpdates is LatestUpdate of several legs, in the order given. Legs that
+// are not there are left out.
+func (db *DB) LatestUpdates(ctx context.Context, flightIDs []string) ([]Update, error) {
+	var rows []struct {
 		updateRow
 		FetchedAt    Time     `db:"fetched_at"`
 		PollFailures int      `db:"poll_failures"`
 		Provider     string   `db:"provider"`
 		OtherIDs     otherIDs `db:"other_ids"`
 	}
-	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.source, u.created_at,
+	err := db.sel(ctx, &rows, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.source, u.created_at,
 			f.fetched_at, f.poll_failures, f.provider, f.other_ids
-		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id = $1`, flightID)
+		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id IN (SELECT x.id FROM `+db.kind.ids()+`)`, idList(flightIDs))
 	if err != nil {
-		return Update{}, domainError(ctx, "latest update", err)
+		return nil, domainError(ctx, "latest updates", err)
 	}
-	u, err := db.update(ctx, r.updateRow)
+	out := make([]Update, len(rows))
+	for i, r := range rows {
+		if out[i], err = db.update(ctx, r.updateRow); err != nil {
+			return nil, domainError(ctx, "latest updates", err)
+		}
+		f := flightRow{FetchedAt: r.FetchedAt, PollFailures: r.PollFailures, Provider: r.Provider, OtherIDs: r.OtherIDs}
+		out[i].Snapshot = f.asOfNow(out[i].Snapshot)
+	}
+	order := make(map[string]int, len(flightIDs))
+	for i, id := range flightIDs {
+		order[id] = i
+	}
+	slices.SortFunc(out, func(a, b Update) int { return order[a.FlightID] - order[b.FlightID] })
+	return out, nil
+}
+
+// Moved returns which of several legs have updates, as UpdatesAfter has them,
+// after the versions given.
+func (db *DB) Moved(ctx context.Context, since map[string]int64) (map[string]bool, error) {
+	type row struct {
+		ID      string `json:"id"`
+		Version int64  `json:"version"`
+	}
+	rows := make([]row, 0, len(since))
+	for id, version := range since {
+		rows = append(rows, row{id, version})
+	}
+	var ids []string
+	err := db.sel(ctx, &ids, `SELECT x.id FROM `+db.kind.rows("id text", "version bigint")+`
+		WHERE EXISTS (SELECT 1 FROM updates u WHERE u.flight_id = x.id AND u.version > x.version AND u.changes <> '[]')`, jsonText(rows))
 	if err != nil {
-		return Update{}, domainError(ctx, "latest update", err)
+		return nil, domainError(ctx, "moved", err)
 	}
-	f := flightRow{FetchedAt: r.FetchedAt, PollFailures: r.PollFailures, Provider: r.Provider, OtherIDs: r.OtherIDs}
-	u.Snapshot = f.asOfNow(u.Snapshot)
-	return u, nil
+	moved := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		moved[id] = true
+	}
+	return moved, nil
 }
 
 // Watch keeps legs polled for the live viewers of one process until the wall

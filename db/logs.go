@@ -11,22 +11,10 @@ import (
 // Deliveries returns the newest attempts to deliver to a subscription, newest
 // first and at most limit, and how many there are in all.
 func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (log []*flight.Delivery, total int, err error) {
-	var rows []struct {
-		ID            string                `db:"id"`
-		EventID       string                `db:"event_id"`
-		EventType     flight.EventType      `db:"event_type"`
-		Attempt       int                   `db:"attempt"`
-		Status        flight.DeliveryStatus `db:"status"`
-		StatusCode    int                   `db:"status_code"`
-		Error         string                `db:"error"`
-		LatencyMS     int                   `db:"latency_ms"`
-		AttemptedAt   Time                  `db:"attempted_at"`
-		NextAttemptAt Time                  `db:"next_attempt_at"`
-		ResponseBody  string                `db:"response_body"`
-	}
+	var rows []attemptRow
 	err = db.get(ctx, &total, `SELECT count(*) FROM deliveries WHERE subscription_id = $1`, subscription)
 	if err == nil {
-		err = db.sel(ctx, &rows, `SELECT id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body
+		err = db.sel(ctx, &rows, `SELECT `+attemptColumns+`
 			FROM deliveries WHERE subscription_id = $1 ORDER BY attempted_at DESC, id DESC LIMIT $2`, subscription, limit)
 	}
 	if err != nil {
@@ -34,19 +22,39 @@ func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (l
 	}
 	log = make([]*flight.Delivery, len(rows))
 	for i := range rows {
-		r := &rows[i]
-		log[i] = &flight.Delivery{
-			ID: r.ID, EventID: r.EventID, EventType: r.EventType, Attempt: r.Attempt, Status: r.Status, Error: r.Error,
-			AttemptedAt: r.AttemptedAt.Flight(), NextAttemptAt: r.NextAttemptAt.Flight(), ResponseBody: r.ResponseBody,
-		}
-		if r.StatusCode != 0 {
-			log[i].StatusCode = &r.StatusCode
-		}
-		if r.Status != flight.DeliveryInterrupted {
-			log[i].LatencyMS = &r.LatencyMS
-		}
+		log[i] = rows[i].delivery()
 	}
 	return log, max(total, len(log)), nil
+}
+
+type attemptRow struct {
+	ID            string                `db:"id"`
+	EventID       string                `db:"event_id"`
+	EventType     flight.EventType      `db:"event_type"`
+	Attempt       int                   `db:"attempt"`
+	Status        flight.DeliveryStatus `db:"status"`
+	StatusCode    int                   `db:"status_code"`
+	Error         string                `db:"error"`
+	LatencyMS     int                   `db:"latency_ms"`
+	AttemptedAt   Time                  `db:"attempted_at"`
+	NextAttemptAt Time                  `db:"next_attempt_at"`
+	ResponseBody  string                `db:"response_body"`
+}
+
+const attemptColumns = `id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body`
+
+func (r *attemptRow) delivery() *flight.Delivery {
+	d := &flight.Delivery{
+		ID: r.ID, EventID: r.EventID, EventType: r.EventType, Attempt: r.Attempt, Status: r.Status, Error: r.Error,
+		AttemptedAt: r.AttemptedAt.Flight(), NextAttemptAt: r.NextAttemptAt.Flight(), ResponseBody: r.ResponseBody,
+	}
+	if r.StatusCode != 0 {
+		d.StatusCode = &r.StatusCode
+	}
+	if r.Status != flight.DeliveryInterrupted {
+		d.LatencyMS = &r.LatencyMS
+	}
+	return d
 }
 
 // SentEvents returns the newest events of a subscription, newest first and at

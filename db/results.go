@@ -42,6 +42,7 @@ type deliveryRow struct {
 	AttemptedAt    any                   `json:"attempted_at"`
 	NextAttemptAt  any                   `json:"next_attempt_at"`
 	ResponseBody   string                `json:"response_body"`
+	Seq            int64                 `json:"seq"`
 }
 
 func (tx *Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
@@ -49,11 +50,11 @@ func (tx *Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
 		return nil
 	}
 	_, err := tx.exec(ctx, `INSERT INTO deliveries (id, subscription_id, event_id, event_type, attempt, status, status_code, error,
-			latency_ms, attempted_at, next_attempt_at, response_body)
+			latency_ms, attempted_at, next_attempt_at, response_body, seq)
 		SELECT x.id, x.subscription_id, x.event_id, x.event_type, x.attempt, x.status, x.status_code, x.error,
-			x.latency_ms, x.attempted_at, x.next_attempt_at, x.response_body
+			x.latency_ms, x.attempted_at, x.next_attempt_at, x.response_body, x.seq
 		FROM `+tx.kind.rows("id text", "subscription_id text", "event_id text", "event_type text", "attempt int", "status text",
-		"status_code int", "error text", "latency_ms bigint", "attempted_at timestamptz", "next_attempt_at timestamptz", "response_body text"),
+		"status_code int", "error text", "latency_ms bigint", "attempted_at timestamptz", "next_attempt_at timestamptz", "response_body text", "seq bigint"),
 		jsonText(rows))
 	return err
 }
@@ -183,10 +184,12 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 	var log []deliveryRow
 	for i, res := range results {
 		seq, ok := seqs[attempt{res.Attempt.EventID, res.Attempt.Number}]
-		if !ok {
+		s := r.subs[res.Attempt.SubscriptionID]
+		if !ok || s == nil || s.state == nil {
 			continue // the claim ran out, or the subscription is deleted
 		}
-		log = append(log, r.deliveryRow(res, due[i]))
+		s.state.AttemptSeq++
+		log = append(log, r.deliveryRow(res, due[i], s.state.AttemptSeq))
 		switch {
 		case due[i].IsZero():
 		case res.Status == flight.DeliveryInterrupted:
@@ -194,7 +197,7 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		default:
 			r.out.Retries = append(r.out.Retries, due[i])
 		}
-		r.count(res, seq)
+		r.count(s, res, seq)
 	}
 	return r.insertDeliveries(ctx, log)
 }
@@ -206,12 +209,12 @@ func (r *recorder) stopped(a Attempt) bool {
 	return s != nil && !a.EventType.SentWhile(s.Status)
 }
 
-func (r *recorder) deliveryRow(res Result, next time.Time) deliveryRow {
+func (r *recorder) deliveryRow(res Result, next time.Time, seq int64) deliveryRow {
 	a := res.Attempt
 	return deliveryRow{
 		ID: newID("dlv_"), SubscriptionID: a.SubscriptionID, EventID: a.EventID, EventType: a.EventType, Attempt: a.Number,
 		Status: res.Status, StatusCode: res.StatusCode, Error: storable(res.Error), LatencyMS: res.Latency.Milliseconds(),
-		AttemptedAt: r.kind.moment(res.AttemptedAt), NextAttemptAt: r.kind.moment(next), ResponseBody: storable(res.ResponseBody),
+		AttemptedAt: r.kind.moment(res.AttemptedAt), NextAttemptAt: r.kind.moment(next), ResponseBody: storable(res.ResponseBody), Seq: seq,
 	}
 }
 
@@ -222,11 +225,7 @@ func storable(s string) string {
 }
 
 // count reckons the counters and the head of one subscription.
-func (r *recorder) count(res Result, seq int64) {
-	s := r.subs[res.Attempt.SubscriptionID]
-	if s == nil || s.state == nil {
-		return
-	}
+func (r *recorder) count(s *follower, res Result, seq int64) {
 	st := s.state
 	st.Lane = res.Lane
 	switch res.Status {
