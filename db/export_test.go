@@ -74,3 +74,6 @@ var (
 // ClaimStatement is what ClaimPolls runs; its parameters are the world time, the
 // wall time, the limit, the token and the end of the lease.
 func (db *DB) ClaimStatement() string { return db.kind.claimDue() }
+
+// BoardWhere is the condition by which the legs of a board are found.
+const BoardWhere = boardWhere

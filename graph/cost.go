@@ -21,48 +21,54 @@ type price struct {
 // prices lists the fields that cost something else than one, and one times what
 // is selected below. A list that is not listed costs five times that.
 var prices = map[string]price{
-	"Query.flight":                  {own: 50, times: 1}, // perhaps an upstream call
-	"Query.subscription":            {own: 10, times: 1},
-	"Query.subscriptions":           {own: 20, by: "limit"},
-	"SubscriptionPage.data":         {own: 1, times: 1}, // the limit has been reckoned
-	"Query.countries":               {own: 10, times: 249},
-	"Query.country":                 {own: 10, times: 1},
-	"Mutation.createSubscription":   {own: 100, times: 1},
-	"Mutation.updateSubscription":   {own: 50, times: 1},
-	"Mutation.deleteSubscription":   {own: 50, times: 1},
-	"Mutation.pauseSubscription":    {own: 50, times: 1},
-	"Mutation.resumeSubscription":   {own: 50, times: 1},
-	"Mutation.testSubscription":     {own: 50, times: 1},
-	"Mutation.redeliverEvent":       {own: 50, times: 1},
-	"Mutation.replayEvents":         {own: 100, times: 1},
-	"Mutation.revealSecret":         {own: 50, times: 1},
-	"Mutation.rotateSecret":         {own: 50, times: 1},
-	"FlightSubscription.deliveries": {own: 20, by: "limit"},
-	"FlightSubscription.eventLog":   {own: 20, by: "limit"},
-	"DeliveryLog.data":              {own: 1, times: 1}, // the limit has been reckoned
-	"EventLog.data":                 {own: 1, times: 1},
-	"Mutation.createKey":            {own: 50, times: 1},
-	"Mutation.rotateKey":            {own: 50, times: 1},
-	"Mutation.revokeKey":            {own: 50, times: 1},
-	"Query.account":                 {own: 10, times: 1},
-	"Account.keys":                  {own: 20, times: 50},
-	"Account.usage":                 {own: 20, times: 1},
-	"Account.auditLog":              {own: 20, by: "limit"},
-	"AccountUsage.days":             {own: 1, times: 31},
-	"AccountUsage.keys":             {own: 1, times: 50},
-	"Subscription.flightChanged":    {own: 50, times: 1},
-	"FlightSnapshot.timeline":       {own: 1, times: 20},
-	"FlightSnapshot.alternates":     {own: 1, times: 3},
-	"FlightSnapshot.history":        {own: 20, by: "first"},
-	"FlightHistoryConnection.edges": {own: 1, times: 1}, // first has been reckoned
-	"Query.__schema":                {own: 100, times: 1},
-	"__Schema.types":                {own: 1, times: 10}, // many, but mostly small
-	"__Type.inputFields":            {own: 1, times: 2},
-	"__Type.interfaces":             {own: 1, times: 2},
-	"__Type.possibleTypes":          {own: 1, times: 2},
-	"__Type.enumValues":             {own: 1, times: 2},
-	"__Field.args":                  {own: 1, times: 2},
-	"__Directive.args":              {own: 1, times: 2},
+	"Query.flight":                    {own: 50, times: 1}, // perhaps an upstream call
+	"Query.subscription":              {own: 10, times: 1},
+	"Query.subscriptions":             {own: 20, by: "limit"},
+	"SubscriptionPage.data":           {own: 1, times: 1}, // the limit has been reckoned
+	"Query.countries":                 {own: 10, times: 249},
+	"Query.country":                   {own: 10, times: 1},
+	"Mutation.createSubscription":     {own: 100, times: 1},
+	"Mutation.updateSubscription":     {own: 50, times: 1},
+	"Mutation.deleteSubscription":     {own: 50, times: 1},
+	"Mutation.pauseSubscription":      {own: 50, times: 1},
+	"Mutation.resumeSubscription":     {own: 50, times: 1},
+	"Mutation.testSubscription":       {own: 50, times: 1},
+	"Mutation.redeliverEvent":         {own: 50, times: 1},
+	"Mutation.replayEvents":           {own: 100, times: 1},
+	"Mutation.revealSecret":           {own: 50, times: 1},
+	"Mutation.rotateSecret":           {own: 50, times: 1},
+	"FlightSubscription.deliveries":   {own: 20, by: "limit"},
+	"FlightSubscription.eventLog":     {own: 20, by: "limit"},
+	"DeliveryLog.data":                {own: 1, times: 1}, // the limit has been reckoned
+	"EventLog.data":                   {own: 1, times: 1},
+	"Mutation.createKey":              {own: 50, times: 1},
+	"Mutation.rotateKey":              {own: 50, times: 1},
+	"Mutation.revokeKey":              {own: 50, times: 1},
+	"Query.account":                   {own: 10, times: 1},
+	"Account.keys":                    {own: 20, times: 50},
+	"Account.usage":                   {own: 20, times: 1},
+	"Account.auditLog":                {own: 20, by: "limit"},
+	"AccountUsage.days":               {own: 1, times: 31},
+	"AccountUsage.keys":               {own: 1, times: 50},
+	"Subscription.flightChanged":      {own: 50, times: 1},
+	"FlightSnapshot.timeline":         {own: 1, times: 20},
+	"FlightSnapshot.alternates":       {own: 1, times: 3},
+	"FlightSnapshot.history":          {own: 20, by: "first"},
+	"FlightHistoryConnection.edges":   {own: 1, times: 1}, // first has been reckoned
+	"Query.flightBoard":               {own: 50, by: "first"},
+	"FlightBoardConnection.edges":     {own: 1, times: 1},   // first has been reckoned
+	"Subscription.flightsChanged":     {own: 500, times: 1}, // some look-ups; a message tells of one leg
+	"Subscription.board":              {own: 500, times: 1},
+	"Subscription.subscriptionEvents": {own: 50, times: 1},
+	"Subscription.deliveryAttempts":   {own: 50, times: 1},
+	"Query.__schema":                  {own: 100, times: 1},
+	"__Schema.types":                  {own: 1, times: 10}, // many, but mostly small
+	"__Type.inputFields":              {own: 1, times: 2},
+	"__Type.interfaces":               {own: 1, times: 2},
+	"__Type.possibleTypes":            {own: 1, times: 2},
+	"__Type.enumValues":               {own: 1, times: 2},
+	"__Field.args":                    {own: 1, times: 2},
+	"__Directive.args":                {own: 1, times: 2},
 }
 
 const listTimes = 5
@@ -155,18 +161,22 @@ func (r *reckoning) field(f *ast.Field) int {
 // argument returns an Int argument, between one and the longest page: what is
 // out of range is refused later.
 func (r *reckoning) argument(f *ast.Field, name string) int {
-	n := 0
-	switch v := f.ArgumentMap(r.variables)[name].(type) {
+	return min(max(whole(f.ArgumentMap(r.variables)[name]), 1), maxPage)
+}
+
+// whole returns an Int argument; 0 for what is none.
+func whole(v any) int {
+	switch v := v.(type) {
 	case int:
-		n = v
+		return v
 	case int64:
-		n = int(v)
+		return int(v)
 	case json.Number:
 		if i, err := v.Int64(); err == nil {
-			n = int(i)
+			return int(i)
 		}
 	}
-	return min(max(n, 1), maxPage)
+	return 0
 }
 
 // plus and times stop at the greatest integer. Their operands are not negative.

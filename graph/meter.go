@@ -16,12 +16,13 @@ import (
 	"github.com/flightwire/flightwire/flight"
 )
 
-// legArguments are the fields that look a leg up or watch one live, with the
-// argument that names it.
+// legArguments are the fields that look legs up or watch them live, with the
+// argument that names one, or a list of them.
 var legArguments = map[string]string{
 	"Query.flight":                "leg",
 	"Mutation.createSubscription": "input",
 	"Subscription.flightChanged":  "leg",
+	"Subscription.flightsChanged": "legs",
 }
 
 // requests returns how many requests an operation costs: one, and one for each
@@ -30,31 +31,71 @@ var legArguments = map[string]string{
 func (r *Resolver) requests(ctx context.Context, op *graphql.OperationContext) int {
 	root := rootOf(op.Operation.Operation)
 	named := map[flight.Key]map[flight.Selector]bool{}
-	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, []string{root}) {
-		argument := legArguments[root+"."+f.Name]
-		if argument == "" {
-			continue
-		}
-		values, _ := f.ArgumentMap(op.Variables)[argument].(map[string]any)
-		text := func(name string) string { s, _ := values[name].(string); return s }
-		var v flight.Invalid
-		key, sel := r.parseLeg(&v, LegInput{
-			Carrier: text("carrier"), FlightNumber: text("flightNumber"), Date: text("date"),
-			Origin: text("origin"), Destination: text("destination"), FlightID: text("flightId"),
-		})
-		if len(v) > 0 {
-			continue
-		}
-		if named[key] == nil {
-			named[key] = map[flight.Selector]bool{}
-		}
-		named[key][sel] = true
-	}
 	legs := 0
+	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, []string{root}) {
+		field := root + "." + f.Name
+		if field == "Subscription.board" {
+			legs += r.boardLegs(ctx, f.ArgumentMap(op.Variables))
+		}
+		if legArguments[field] == "" {
+			continue
+		}
+		for _, values := range objects(f.ArgumentMap(op.Variables)[legArguments[field]]) {
+			text := func(name string) string { s, _ := values[name].(string); return s }
+			var v flight.Invalid
+			key, sel := r.parseLeg(&v, LegInput{
+				Carrier: text("carrier"), FlightNumber: text("flightNumber"), Date: text("date"),
+				Origin: text("origin"), Destination: text("destination"), FlightID: text("flightId"),
+			})
+			if len(v) > 0 {
+				continue
+			}
+			if named[key] == nil {
+				named[key] = map[flight.Selector]bool{}
+			}
+			named[key][sel] = true
+		}
+	}
 	for key, selectors := range named {
 		legs += r.distinct(ctx, key, selectors)
 	}
 	return max(1, legs)
+}
+
+// objects returns the input objects of an argument that is one, or a list. Of a
+// longer list than any may be, that is all: it is refused.
+func objects(argument any) (out []map[string]any) {
+	switch v := argument.(type) {
+	case map[string]any:
+		return []map[string]any{v}
+	case []any:
+		for _, element := range v[:min(len(v), maxLegs)] {
+			if o, ok := element.(map[string]any); ok {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// boardLegs returns how many legs stand on the live board that is asked for.
+func (r *Resolver) boardLegs(ctx context.Context, args map[string]any) int {
+	acc, err := account(ctx)
+	if err != nil {
+		return 0
+	}
+	var v flight.Invalid
+	airport, _ := args["airport"].(string)
+	direction, _ := args["direction"].(string)
+	key := parseBoard(&v, acc, airport, boardDirections.values[direction], whole(args["hoursBack"]), whole(args["hoursAhead"]))
+	if len(v) > 0 {
+		return 0
+	}
+	legs, err := r.live.boards.read(ctx, key)
+	if err != nil || len(legs) > maxBoardLegs {
+		return 0 // it is refused
+	}
+	return len(legs)
 }
 
 func rootOf(op ast.Operation) string {

@@ -209,6 +209,8 @@ var (
 	eventTypes       = newNames(flight.EventTypes...)
 	eventStatuses    = newNames(flight.EventPending, flight.EventDelivered, flight.EventFailed, flight.EventMissed)
 	deliveryStatuses = newNames(flight.DeliverySucceeded, flight.DeliveryRetrying, flight.DeliveryFailed, flight.DeliveryInterrupted)
+	boardDirections  = newNames(BoardDepartures, BoardArrivals)
+	boardChanges     = newNames(BoardAdded, BoardChanged, BoardRemoved)
 )
 
 // MarshalChangeType writes the enum ChangeType.
