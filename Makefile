@@ -5,7 +5,7 @@ TIMEOUT ?= 20m
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day storm
+.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day storm viewers
 .NOTPARALLEL:
 
 help: ## this list
@@ -72,3 +72,6 @@ replay-day: ## a whole real day through the running service, on both modes; prin
 
 storm: ## 500 flights through ten minutes of storms, workers killed all the while, on both modes; prints its figures
 	@FLIGHTWIRE_STORM=full test/with-servers go test -run '^TestStorm$$' -count=1 -v -timeout 60m $(ARGS) .
+
+viewers: ## 1,000 live viewers on two API processes, one killed every 3 s while flights change; prints its figures
+	@FLIGHTWIRE_VIEWERS=full test/with-servers go test -run '^TestViewers$$' -count=1 -v -timeout 20m $(ARGS) .

@@ -42,6 +42,14 @@ var owned = map[string][]string{
 	"Mutation.testSubscription": {`mutation($id: ID!) { testSubscription(id: $id) { eventId } }`},
 	"Mutation.revealSecret":     {`mutation($id: ID!) { revealSecret(id: $id) { secret } }`},
 	"Mutation.rotateSecret":     {`mutation($id: ID!) { rotateSecret(id: $id) { secret } }`},
+	"Subscription.subscriptionEvents": {
+		`subscription($id: ID!) { subscriptionEvents(id: $id) { cursor subscription { id secret } event { id } } }`,
+		`subscription($id: ID!) { subscriptionEvents(id: $id, after: "nonsense") { cursor } }`,
+	},
+	"Subscription.deliveryAttempts": {
+		`subscription($id: ID!) { deliveryAttempts(id: $id) { cursor subscription { id secret } attempt { id responseBody } } }`,
+		`subscription($id: ID!) { deliveryAttempts(id: $id, after: "nonsense") { cursor } }`,
+	},
 }
 
 // tokens are the fields that take the id of a key, under an account token.
@@ -53,10 +61,13 @@ var tokens = map[string]string{
 // everybodys are the arguments that look like ids and name what belongs to
 // nobody.
 var everybodys = map[string]string{
-	"LegInput.flightId":                "an upstream's id of a leg",
-	"CreateSubscriptionInput.flightId": "an upstream's id of a leg",
-	"Subscription.flightChanged.after": "a place in the history of a leg; one of another leg is refused",
-	"FlightSnapshot.history.after":     "a place in the history of a leg; one of another leg is refused",
+	"LegInput.flightId":                 "an upstream's id of a leg",
+	"CreateSubscriptionInput.flightId":  "an upstream's id of a leg",
+	"Subscription.flightChanged.after":  "a place in the history of a leg; one of another leg is refused",
+	"FlightSnapshot.history.after":      "a place in the history of a leg; one of another leg is refused",
+	"Subscription.flightsChanged.after": "places in the updates of legs, which are nobody's",
+	"Query.flightBoard.after":           "a time and a leg, behind which the account's own come; see TestFlightBoard",
+	"Subscription.board.after":          "legs that the client knows; what it says of others is told nothing of, see TestBoardLive",
 }
 
 // ownLists are the fields that list what an account owns, with operations that
