@@ -90,7 +90,7 @@ func (d *door) open(ctx context.Context) error {
 	lock := func() (missing []*flight.Snapshot, err error) {
 		d.rows = nil
 		err = d.sel(ctx, &d.rows, `SELECT `+flightColumns+` FROM flights
-			WHERE flight_key IN (SELECT x.id FROM `+d.kind.ids()+`) ORDER BY id`+d.kind.forUpdate(), idList(keys))
+			WHERE flight_key `+d.kind.oneOf()+` ORDER BY id`+d.kind.forUpdate(), idList(keys))
 		return d.match(), err
 	}
 	missing, err := lock()

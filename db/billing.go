@@ -38,7 +38,7 @@ func (db *DB) UsageOf(ctx context.Context, account string, start time.Time) ([]U
 	}
 	var out []Usage
 	err := db.sel(ctx, &out, `SELECT u.period, u.key_id, u.requests FROM usage u
-		WHERE u.period IN (SELECT x.id FROM `+db.kind.ids()+`) AND u.key_id IN (SELECT id FROM api_keys WHERE account_id = $2)
+		WHERE u.period `+db.kind.oneOf()+` AND u.key_id IN (SELECT id FROM api_keys WHERE account_id = $2)
 		ORDER BY u.period, u.key_id`, idList(periods), account)
 	return out, domainError(ctx, "usage of", err)
 }

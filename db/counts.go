@@ -78,7 +78,7 @@ func (tx *Tx) fold(ctx context.Context, accounts []string) error {
 	}
 	var rows []tally
 	err := tx.sel(ctx, &rows, `DELETE FROM subscription_counts WHERE (account_id, id) IN (
-			SELECT account_id, id FROM subscription_counts WHERE account_id IN (SELECT x.id FROM `+tx.kind.ids()+`)`+tx.kind.skipLocked("subscription_counts")+`)
+			SELECT account_id, id FROM subscription_counts WHERE account_id `+tx.kind.oneOf()+tx.kind.skipLocked("subscription_counts")+`)
 		RETURNING account_id, id, status, n`, idList(accounts))
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (tx *Tx) changeStatus(ctx context.Context, ids []string, status flight.Stat
 	}
 	var before []tally
 	err := tx.sel(ctx, &before, `SELECT account_id, status, count(*) AS n FROM subscriptions
-		WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`) GROUP BY account_id, status`, idList(ids))
+		WHERE id `+tx.kind.oneOf()+` GROUP BY account_id, status`, idList(ids))
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (tx *Tx) changeStatus(ctx context.Context, ids []string, status flight.Stat
 		differences = append(differences, tally{Account: t.Account, Status: t.Status, N: -t.N}, tally{Account: t.Account, Status: status, N: t.N})
 	}
 	_, err = tx.exec(ctx, `UPDATE subscriptions SET status = $2, status_reason = $3, updated_at = $4
-		WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, idList(ids), status, reason, At(tx.db.Now()))
+		WHERE id `+tx.kind.oneOf(), idList(ids), status, reason, At(tx.db.Now()))
 	if err != nil {
 		return err
 	}

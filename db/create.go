@@ -130,7 +130,7 @@ func (tx *Tx) lockForCreate(ctx context.Context, list []*creation, wait bool) er
 		lock = tx.kind.forUpdate()
 	}
 	var rows []*flightRow
-	err := tx.sel(ctx, &rows, `SELECT `+flightColumns+` FROM flights WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`) ORDER BY id`+lock, idList(ids))
+	err := tx.sel(ctx, &rows, `SELECT `+flightColumns+` FROM flights WHERE id `+tx.kind.oneOf()+` ORDER BY id`+lock, idList(ids))
 	if err != nil {
 		return err
 	}

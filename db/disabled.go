@@ -56,13 +56,13 @@ func (tx *Tx) pauseAll(ctx context.Context, ids []string) error {
 	list := idList(ids)
 	var flights []string
 	err := tx.sel(ctx, &flights, `SELECT id FROM flights WHERE id IN (
-			SELECT flight_id FROM subscriptions WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)) ORDER BY id`+tx.kind.forUpdate(), list)
+			SELECT flight_id FROM subscriptions WHERE id `+tx.kind.oneOf()+`) ORDER BY id`+tx.kind.forUpdate(), list)
 	if err != nil {
 		return err
 	}
 	var states []string
 	err = tx.sel(ctx, &states, `SELECT subscription_id FROM subscription_state
-		WHERE subscription_id IN (SELECT x.id FROM `+tx.kind.ids()+`) ORDER BY subscription_id`+tx.kind.forUpdate(), list)
+		WHERE subscription_id `+tx.kind.oneOf()+` ORDER BY subscription_id`+tx.kind.forUpdate(), list)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (tx *Tx) pauseAll(ctx context.Context, ids []string) error {
 		FlightID string `db:"flight_id"`
 		Pausable bool   `db:"pausable"`
 	}
-	err = tx.sel(ctx, &subs, `SELECT id, flight_id, status IN (`+pausable+`) AS pausable FROM subscriptions WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, list)
+	err = tx.sel(ctx, &subs, `SELECT id, flight_id, status IN (`+pausable+`) AS pausable FROM subscriptions WHERE id `+tx.kind.oneOf(), list)
 	if err != nil {
 		return err
 	}
@@ -92,12 +92,12 @@ func (tx *Tx) pauseAll(ctx context.Context, ids []string) error {
 		args  []any
 	}{
 		{`UPDATE events SET status = 'missed', next_attempt_at = NULL
-			WHERE subscription_id IN (SELECT x.id FROM ` + tx.kind.ids() + `) AND status = 'pending' AND lease_token = ''`, []any{list}},
+			WHERE subscription_id ` + tx.kind.oneOf() + ` AND status = 'pending' AND lease_token = ''`, []any{list}},
 		{`UPDATE subscription_state SET head_seq = NULL
-			WHERE subscription_id IN (SELECT x.id FROM ` + tx.kind.ids() + `) AND NOT EXISTS (
+			WHERE subscription_id ` + tx.kind.oneOf() + ` AND NOT EXISTS (
 				SELECT 1 FROM events e WHERE e.subscription_id = subscription_state.subscription_id AND e.seq = head_seq AND e.status = 'pending')`, []any{list}},
 		{`UPDATE flights SET next_poll_at = NULL, poll_reason = ''
-			WHERE id IN (SELECT x.id FROM ` + tx.kind.ids() + `) AND NOT ` + stillWatched("$2"), []any{idList(flights), At(tx.db.Now())}},
+			WHERE id ` + tx.kind.oneOf() + ` AND NOT ` + stillWatched("$2"), []any{idList(flights), At(tx.db.Now())}},
 	} {
 		if _, err := tx.exec(ctx, step.query, step.args...); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (tx *Tx) refuseDisabled(ctx context.Context, list []*creation) error {
 		ID         string `db:"id"`
 		DisabledAt Time   `db:"disabled_at"`
 	}
-	err := tx.sel(ctx, &rows, `SELECT id, disabled_at FROM accounts WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`+tx.kind.forKeyShare(), idList(ids))
+	err := tx.sel(ctx, &rows, `SELECT id, disabled_at FROM accounts WHERE id `+tx.kind.oneOf()+tx.kind.forKeyShare(), idList(ids))
 	if err != nil {
 		return err
 	}

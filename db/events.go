@@ -179,7 +179,7 @@ func (db *DB) ClaimEvents(ctx context.Context, events []string, lease time.Durat
 		ids[i] = rows[i].SubscriptionID
 	}
 	// Read after the claim, so that whoever has been deleted hears nothing more.
-	if err := db.sel(ctx, &targets, `SELECT id, webhook_url, secret, headers FROM subscriptions WHERE id IN (SELECT x.id FROM `+db.kind.ids()+`)`, idList(ids)); err != nil {
+	if err := db.sel(ctx, &targets, `SELECT id, webhook_url, secret, headers FROM subscriptions WHERE id `+db.kind.oneOf(), idList(ids)); err != nil {
 		return nil, domainError(ctx, "claim events", err) // the claims run out
 	}
 	byID := make(map[string]*target, len(targets))
@@ -203,12 +203,15 @@ func (db *DB) ClaimEvents(ctx context.Context, events []string, lease time.Durat
 // claimEvents finds the rows by their ids and writes each once. The status is
 // compared in a way that no index knows: PostgreSQL may believe that nothing is
 // pending, as when it last looked, and would go through all that is.
+//
+// It does not wait until the claim is on the disk: a claim that a crash of the
+// database takes back is made anew, and no result can be there without it.
 func (d dialect) claimEvents() string {
 	return `WITH due AS MATERIALIZED (
 			SELECT e.` + d.place() + ` AS place FROM ` + d.ids() + ` JOIN events e ON e.id = x.id
-			WHERE e.status || '' = 'pending' AND e.lease_token = '' AND e.next_attempt_at <= $3` + d.skipLocked("e") + `)
+			WHERE e.status || '' = 'pending' AND e.lease_token = '' AND e.next_attempt_at <= $3` + d.skipLocked("e") + `)` + d.commitSoon() + `
 		UPDATE events SET attempts = attempts + 1, lease_token = $2, leased_at = $3, next_attempt_at = $4
-		FROM due WHERE events.` + d.place() + ` = due.place
+		FROM due WHERE events.` + d.place() + ` = due.place` + d.committedSoon() + `
 		RETURNING id, subscription_id, type, envelope, flight_id, version, attempts, interruptions, lane`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
@@ -49,7 +50,7 @@ type stateRow struct {
 	LastChangeAt   Time   `db:"last_change_at"`
 	LastDeliveryAt Time   `db:"last_delivery_at"`
 	Lane           Lane   `db:"lane"`
-	AttemptSeq     int64  `db:"attempt_seq"`
+	AttemptSeq     int64  `db:"attempt_seq"` // of the last attempt; what records attempts writes it
 }
 
 const stateColumns = `subscription_id, seq, head_seq, told_departure, told_arrival, resume_from,
@@ -75,7 +76,7 @@ func (d *door) followers(ctx context.Context, flightID string) ([]*follower, err
 	}
 	var states []*stateRow
 	err := d.sel(ctx, &states, `SELECT `+stateColumns+` FROM subscription_state
-		WHERE subscription_id IN (SELECT id FROM subscriptions WHERE flight_id IN (SELECT x.id FROM `+d.kind.ids()+`) AND status <> 'completed')
+		WHERE subscription_id IN (SELECT id FROM subscriptions WHERE flight_id `+d.kind.oneOf()+` AND status <> 'completed')
 		ORDER BY subscription_id`+d.kind.forUpdate(), idList(flights))
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (d *door) followers(ctx context.Context, flightID string) ([]*follower, err
 	}
 	var subs []*follower
 	err = d.sel(ctx, &subs, `SELECT `+followerColumns+`
-		FROM subscriptions WHERE flight_id IN (SELECT x.id FROM `+d.kind.ids()+`) AND status <> 'completed' ORDER BY id`, idList(flights))
+		FROM subscriptions WHERE flight_id `+d.kind.oneOf()+` AND status <> 'completed' ORDER BY id`, idList(flights))
 	if err != nil {
 		return nil, err
 	}
@@ -317,14 +318,25 @@ func (o *outbox) writeEvents(ctx context.Context) error {
 	if len(o.rows) == 0 {
 		return nil
 	}
-	_, err := o.tx.exec(ctx, `INSERT INTO events (id, subscription_id, seq, type, flight_key, flight_id, version, envelope,
-			status, attempts, interruptions, next_attempt_at, lane, lease_token, created_at)
+	if o.tx.kind.copies(len(o.rows)) {
+		values := make([]any, len(eventColumns))
+		return o.tx.copyRows(ctx, "events", eventColumns, len(o.rows), func(i int) []any {
+			r := &o.rows[i]
+			return append(values[:0], r.ID, r.SubscriptionID, r.Seq, string(r.Type), r.FlightKey, r.FlightID, r.Version, r.Envelope,
+				string(r.Status), r.NextAttemptAt, int64(r.Lane), 0, 0, "", At(o.now))
+		})
+	}
+	_, err := o.tx.exec(ctx, `INSERT INTO events (`+strings.Join(eventColumns, ", ")+`)
 		SELECT x.id, x.subscription_id, x.seq, x.type, x.flight_key, x.flight_id, x.version, x.envelope,
-			x.status, 0, 0, x.next_attempt_at, x.lane, '', $2
+			x.status, x.next_attempt_at, x.lane, 0, 0, '', $2
 		FROM `+o.tx.kind.rows("id text", "subscription_id text", "seq bigint", "type text", "flight_key text", "flight_id text",
 		"version bigint", "envelope text", "status text", "next_attempt_at timestamptz", "lane int"), jsonText(o.rows), At(o.now))
 	return err
 }
+
+// eventColumns are the columns of events that a new one has.
+var eventColumns = []string{"id", "subscription_id", "seq", "type", "flight_key", "flight_id", "version", "envelope",
+	"status", "next_attempt_at", "lane", "attempts", "interruptions", "lease_token", "created_at"}
 
 // writeStates writes back the states that this transaction has locked.
 func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
@@ -344,22 +356,21 @@ func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
 		LastChangeAt   any    `json:"last_change_at"`
 		LastDeliveryAt any    `json:"last_delivery_at"`
 		Lane           Lane   `json:"lane"`
-		AttemptSeq     int64  `json:"attempt_seq"`
 	}
 	rows := make([]row, len(states))
 	for i, s := range states {
 		rows[i] = row{
 			s.SubscriptionID, s.Seq, s.HeadSeq, s.ToldDeparture, s.ToldArrival, s.ResumeFrom,
 			s.DeliveredCount, s.FailedCount, s.FailureStreak,
-			tx.kind.moment(s.LastChangeAt.Std()), tx.kind.moment(s.LastDeliveryAt.Std()), s.Lane, s.AttemptSeq,
+			tx.kind.moment(s.LastChangeAt.Std()), tx.kind.moment(s.LastDeliveryAt.Std()), s.Lane,
 		}
 	}
 	_, err := tx.exec(ctx, `UPDATE subscription_state SET seq = x.seq, head_seq = x.head_seq,
 			told_departure = x.told_departure, told_arrival = x.told_arrival, resume_from = x.resume_from,
 			delivered_count = x.delivered, failed_count = x.failed, failure_streak = x.streak,
-			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at, lane = x.lane, attempt_seq = x.attempt_seq
+			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at, lane = x.lane
 		FROM `+tx.kind.rows("id text", "seq bigint", "head_seq bigint", "told_departure int", "told_arrival int", "resume_from bigint",
-		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz", "lane int", "attempt_seq bigint")+`
+		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz", "lane int")+`
 		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
 	return err
 }

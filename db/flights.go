@@ -262,7 +262,7 @@ func (db *DB) LatestUpdates(ctx context.Context, flightIDs []string) ([]Update, 
 	}
 	err := db.sel(ctx, &rows, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.source, u.created_at,
 			f.fetched_at, f.poll_failures, f.provider, f.other_ids
-		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id IN (SELECT x.id FROM `+db.kind.ids()+`)`, idList(flightIDs))
+		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id `+db.kind.oneOf(), idList(flightIDs))
 	if err != nil {
 		return nil, domainError(ctx, "latest updates", err)
 	}
@@ -318,7 +318,7 @@ func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, unt
 		ids := idList(flightIDs)
 		// The flights are locked first, as everywhere.
 		var have []string
-		if err := tx.sel(ctx, &have, `SELECT f.id FROM flights f WHERE f.id IN (SELECT x.id FROM `+tx.kind.ids()+`) ORDER BY f.id`+tx.kind.forUpdate(), ids); err != nil {
+		if err := tx.sel(ctx, &have, `SELECT f.id FROM flights f WHERE f.id `+tx.kind.oneOf()+` ORDER BY f.id`+tx.kind.forUpdate(), ids); err != nil {
 			return err
 		}
 		if _, err := tx.exec(ctx, `DELETE FROM viewers WHERE process = $1 AND expires_at < $2`, process, At(db.Now())); err != nil {
@@ -331,7 +331,7 @@ func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, unt
 			return err
 		}
 		_, err = tx.exec(ctx, `UPDATE flights SET next_poll_at = $2, poll_reason = 'live viewer'
-			WHERE next_poll_at IS NULL AND id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, ids, world(now))
+			WHERE next_poll_at IS NULL AND id `+tx.kind.oneOf(), ids, world(now))
 		return err
 	})
 }

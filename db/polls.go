@@ -81,7 +81,7 @@ func (tx *Tx) unplan(ctx context.Context, legs []string, wall time.Time) (idle [
 		return nil, nil
 	}
 	err = tx.sel(ctx, &idle, `UPDATE flights SET next_poll_at = NULL, poll_reason = '', poll_token = '', poll_lease_until = NULL, trimmed = -1
-		WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND NOT `+stillWatched("$2")+` RETURNING id`, idList(legs), At(wall))
+		WHERE id `+tx.kind.oneOf()+` AND NOT `+stillWatched("$2")+` RETURNING id`, idList(legs), At(wall))
 	return idle, err
 }
 

@@ -155,7 +155,7 @@ func (tx *Tx) requeue(ctx context.Context, s *locked, events []unsent, now time.
 		}
 	}
 	if _, err := tx.exec(ctx, `UPDATE events SET status = 'pending', next_attempt_at = NULL, delivered_at = NULL, interruptions = attempts
-		WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)`, idList(ids)); err != nil {
+		WHERE id `+tx.kind.oneOf(), idList(ids)); err != nil {
 		return err
 	}
 	return tx.giveTurn(ctx, s.state, events[0].Seq, now)

@@ -141,6 +141,30 @@ func TestRedeliverInOrder(t *testing.T) {
 	})
 }
 
+// A process dies over the head while an earlier event is sent again: that one
+// goes first, and the head after it.
+func TestRedeliverBeforeWhatWasCutOff(t *testing.T) {
+	each(t, func(r *rig) {
+		s := r.waiting(2)
+		r.record(result(r.only(time.Minute), flight.DeliverySucceeded))
+		if dead := r.only(time.Nanosecond); r.seq(dead) != 2 {
+			r.Fatalf("%d is the head", r.seq(dead))
+		}
+		r.redeliver(s.ID, 1)
+		again := r.only(time.Minute)
+		if r.seq(again) != 1 || again.Number != 2 {
+			r.Errorf("attempt %d of %d", again.Number, r.seq(again))
+		}
+		r.nothingDue()
+		r.sound()
+		r.record(result(again, flight.DeliverySucceeded))
+		if head := r.only(time.Minute); r.seq(head) != 2 || head.Number != 2 || head.Counted != 1 {
+			r.Errorf("attempt %d, counted %d, of %d", head.Number, head.Counted, r.seq(head))
+		}
+		r.sound()
+	})
+}
+
 func TestReplayMissed(t *testing.T) {
 	each(t, func(r *rig) {
 		s := r.waiting(2)

@@ -49,15 +49,25 @@ func (tx *Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := tx.exec(ctx, `INSERT INTO deliveries (id, subscription_id, event_id, event_type, attempt, status, status_code, error,
-			latency_ms, attempted_at, next_attempt_at, response_body, seq)
-		SELECT x.id, x.subscription_id, x.event_id, x.event_type, x.attempt, x.status, x.status_code, x.error,
-			x.latency_ms, x.attempted_at, x.next_attempt_at, x.response_body, x.seq
+	if tx.kind.copies(len(rows)) {
+		values := make([]any, len(deliveryColumns))
+		return tx.copyRows(ctx, "deliveries", deliveryColumns, len(rows), func(i int) []any {
+			r := &rows[i]
+			return append(values[:0], r.ID, r.SubscriptionID, r.EventID, string(r.EventType), r.Attempt, string(r.Status), r.StatusCode, r.Error,
+				r.LatencyMS, r.AttemptedAt, r.NextAttemptAt, r.ResponseBody, r.Seq)
+		})
+	}
+	columns := strings.Join(deliveryColumns, ", ")
+	_, err := tx.exec(ctx, `INSERT INTO deliveries (`+columns+`) SELECT `+columns+`
 		FROM `+tx.kind.rows("id text", "subscription_id text", "event_id text", "event_type text", "attempt int", "status text",
 		"status_code int", "error text", "latency_ms bigint", "attempted_at timestamptz", "next_attempt_at timestamptz", "response_body text", "seq bigint"),
 		jsonText(rows))
 	return err
 }
+
+// deliveryColumns are the columns of deliveries.
+var deliveryColumns = []string{"id", "subscription_id", "event_id", "event_type", "attempt", "status", "status_code", "error",
+	"latency_ms", "attempted_at", "next_attempt_at", "response_body", "seq"}
 
 // RecordResults writes the results of attempts in one transaction: the log,
 // the events, the counters, the turn of the next event in line, and the
@@ -80,7 +90,7 @@ func (db *DB) RecordResults(ctx context.Context, results []Result) (Recorded, er
 			return err
 		}
 		out = r.out
-		return tx.writeStates(ctx, r.states)
+		return r.writeCounts(ctx)
 	})
 	return out, err
 }
@@ -92,6 +102,7 @@ type recorder struct {
 	states []*stateRow
 	subs   map[string]*follower // by subscription, without what only an event's body needs
 	freed  map[string]bool      // subscriptions whose head has had its first attempt
+	cutOff []string             // heads whose attempt a dying process cut off
 	out    Recorded
 }
 
@@ -104,12 +115,12 @@ func (r *recorder) lock(ctx context.Context, results []Result) error {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	err := r.sel(ctx, &r.states, `SELECT `+stateColumns+` FROM subscription_state
-		WHERE subscription_id IN (SELECT x.id FROM `+r.kind.ids()+`) ORDER BY subscription_id`+r.kind.forUpdate(), idList(ids))
+		WHERE subscription_id `+r.kind.oneOf()+` ORDER BY subscription_id`+r.kind.forUpdate(), idList(ids))
 	if err != nil {
 		return err
 	}
 	var subs []*follower
-	err = r.sel(ctx, &subs, `SELECT id, account_id, status, flight_id, webhook_url FROM subscriptions WHERE id IN (SELECT x.id FROM `+r.kind.ids()+`)`, idList(ids))
+	err = r.sel(ctx, &subs, `SELECT id, account_id, status, flight_id, webhook_url FROM subscriptions WHERE id `+r.kind.oneOf(), idList(ids))
 	if err != nil {
 		return err
 	}
@@ -193,7 +204,8 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 		switch {
 		case due[i].IsZero():
 		case res.Status == flight.DeliveryInterrupted:
-			continue // it is still its turn
+			r.lineUp(s, res, seq)
+			continue
 		default:
 			r.out.Retries = append(r.out.Retries, due[i])
 		}
@@ -239,17 +251,38 @@ func (r *recorder) count(s *follower, res Result, seq int64) {
 			st.FailureStreak++
 		}
 	}
-	if st.HeadSeq != nil && *st.HeadSeq == seq {
-		st.HeadSeq = nil
+	r.free(s, seq)
+}
+
+// free takes the turn from the head of a subscription, and reports whether the
+// event of that place had it.
+func (r *recorder) free(s *follower, seq int64) bool {
+	had := s.state.HeadSeq != nil && *s.state.HeadSeq == seq
+	if had {
+		s.state.HeadSeq = nil
 		r.freed[s.ID] = true
+	}
+	return had
+}
+
+// lineUp puts a head whose attempt was cut off back into the line: an earlier
+// event that was replayed meanwhile goes first.
+func (r *recorder) lineUp(s *follower, res Result, seq int64) {
+	if r.free(s, seq) {
+		r.cutOff = append(r.cutOff, res.Attempt.EventID)
 	}
 }
 
 // advance gives the next event in line its turn, where the one before has had
-// its first attempt.
+// its first attempt or has lost its turn.
 func (r *recorder) advance(ctx context.Context) error {
 	if len(r.freed) == 0 {
 		return nil
+	}
+	if len(r.cutOff) > 0 {
+		if _, err := r.exec(ctx, `UPDATE events SET next_attempt_at = NULL WHERE id `+r.kind.oneOf(), idList(r.cutOff)); err != nil {
+			return err
+		}
 	}
 	ids := make([]string, 0, len(r.freed))
 	for id := range r.freed {
@@ -260,7 +293,7 @@ func (r *recorder) advance(ctx context.Context) error {
 		Seq int64  `db:"seq"`
 	}
 	err := r.sel(ctx, &heads, `SELECT subscription_id, min(seq) AS seq FROM events
-		WHERE status = 'pending' AND next_attempt_at IS NULL AND subscription_id IN (SELECT x.id FROM `+r.kind.ids()+`)
+		WHERE status = 'pending' AND next_attempt_at IS NULL AND subscription_id `+r.kind.oneOf()+`
 		GROUP BY subscription_id`, idList(ids))
 	if err != nil || len(heads) == 0 {
 		return err
@@ -284,6 +317,32 @@ func (r *recorder) advance(ctx context.Context) error {
 		d.Account, d.URL = s.Account, s.URL
 		r.out.Turns = append(r.out.Turns, d)
 	}
+	return err
+}
+
+// writeCounts writes back of the states what results change.
+func (r *recorder) writeCounts(ctx context.Context) error {
+	if len(r.states) == 0 {
+		return nil
+	}
+	type row struct {
+		ID             string `json:"id"`
+		HeadSeq        *int64 `json:"head_seq"`
+		Delivered      int64  `json:"delivered"`
+		Failed         int64  `json:"failed"`
+		Streak         int    `json:"streak"`
+		LastDeliveryAt any    `json:"last_delivery_at"`
+		Lane           Lane   `json:"lane"`
+		AttemptSeq     int64  `json:"attempt_seq"`
+	}
+	rows := make([]row, len(r.states))
+	for i, s := range r.states {
+		rows[i] = row{s.SubscriptionID, s.HeadSeq, s.DeliveredCount, s.FailedCount, s.FailureStreak, r.kind.moment(s.LastDeliveryAt.Std()), s.Lane, s.AttemptSeq}
+	}
+	_, err := r.exec(ctx, `UPDATE subscription_state SET head_seq = x.head_seq, delivered_count = x.delivered, failed_count = x.failed,
+			failure_streak = x.streak, last_delivery_at = x.last_delivery_at, lane = x.lane, attempt_seq = x.attempt_seq
+		FROM `+r.kind.rows("id text", "head_seq bigint", "delivered bigint", "failed bigint", "streak int", "last_delivery_at timestamptz", "lane int", "attempt_seq bigint")+`
+		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
 	return err
 }
 

@@ -106,21 +106,21 @@ func (tx *Tx) oldLegs(ctx context.Context, now flight.Time, days, eventDays int,
 func (tx *Tx) trimUpdates(ctx context.Context, legs []string, limit int) (int, error) {
 	n, err := tx.exec(ctx, `DELETE FROM updates WHERE (flight_id, version) IN (
 		SELECT u.flight_id, u.version FROM updates u JOIN flights f ON f.id = u.flight_id
-		WHERE u.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND u.version <> f.version
+		WHERE u.flight_id `+tx.kind.oneOf()+` AND u.version <> f.version
 			AND NOT EXISTS (SELECT 1 FROM updates d WHERE d.flight_id = u.flight_id AND d.base = u.version)
 			AND (u.flight_id, u.version) NOT IN (SELECT s.flight_id, e.version FROM subscriptions s JOIN events e ON e.subscription_id = s.id
-				WHERE s.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`))
+				WHERE s.flight_id `+tx.kind.oneOf()+`)
 			AND (u.flight_id, u.version) NOT IN (SELECT s.flight_id, t.resume_from FROM subscriptions s JOIN subscription_state t ON t.subscription_id = s.id
-				WHERE s.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND t.resume_from IS NOT NULL)
+				WHERE s.flight_id `+tx.kind.oneOf()+` AND t.resume_from IS NOT NULL)
 			AND (u.flight_id, u.version) NOT IN (SELECT s.flight_id, t.told_version FROM subscriptions s JOIN subscription_state t ON t.subscription_id = s.id
-				WHERE s.flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`) AND t.told_version IS NOT NULL AND s.status <> 'completed')
+				WHERE s.flight_id `+tx.kind.oneOf()+` AND t.told_version IS NOT NULL AND s.status <> 'completed')
 		ORDER BY u.flight_id, u.version LIMIT $2)`, idList(legs), limit)
 	return int(n), err
 }
 
 // dropLegs deletes the locked legs that nobody refers to, with what stands.
 func (tx *Tx) dropLegs(ctx context.Context, legs []string) (int, error) {
-	n, err := tx.exec(ctx, `DELETE FROM flights WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)
+	n, err := tx.exec(ctx, `DELETE FROM flights WHERE id `+tx.kind.oneOf()+`
 		AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.flight_id = flights.id)
 		AND NOT EXISTS (SELECT 1 FROM viewers v WHERE v.flight_id = flights.id)`, idList(legs))
 	return int(n), err
@@ -130,7 +130,7 @@ func (tx *Tx) dropLegs(ctx context.Context, legs []string) (int, error) {
 // left which stays as long as their subscriptions. Where the last of these is
 // deleted, they come back.
 func (tx *Tx) markTrimmed(ctx context.Context, legs []string) error {
-	_, err := tx.exec(ctx, `UPDATE flights SET trimmed = version WHERE id IN (SELECT x.id FROM `+tx.kind.ids()+`)
+	_, err := tx.exec(ctx, `UPDATE flights SET trimmed = version WHERE id `+tx.kind.oneOf()+`
 		AND EXISTS (SELECT 1 FROM subscriptions s WHERE s.flight_id = flights.id)
 		AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.flight_id = flights.id AND s.status <> 'completed')
 		AND NOT EXISTS (SELECT 1 FROM subscriptions s JOIN events e ON e.subscription_id = s.id

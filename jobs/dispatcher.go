@@ -44,13 +44,11 @@ const (
 	claimTimeout = 10 * time.Second // of one claim, and of one look
 	resultRoom   = 512              // results that wait to be recorded
 
-	// Under load, claims and records of fewer than gatherMost wait a moment
-	// for more: a statement for one costs the database almost what it does
+	// Under load, a claim of fewer than claimEnough waits a moment for more
+	// places: a statement for one event costs the database almost what it does
 	// for a dozen.
-	gatherMost = 32
-	gatherFor  = 2 * time.Millisecond
-
-	recorders = 2 // groups that are recorded side by side: one is flushed to disk while the other gathers
+	claimEnough = 64
+	claimSoon   = 3 * time.Millisecond
 )
 
 func newDispatcher(c WorkerConfig) *dispatcher {
@@ -138,9 +136,7 @@ func (d *dispatcher) start() {
 			}
 		})
 	}
-	for range recorders {
-		d.records.Go(d.record)
-	}
+	d.records.Go(d.record)
 	d.alarming.Go(d.alarm)
 	d.alarming.Go(d.tell)
 }
@@ -173,8 +169,8 @@ func (d *dispatcher) claim(ctx context.Context, l *lane) {
 	}
 	for ctx.Err() == nil {
 		seats, more := d.take(l, nil)
-		if more && len(seats) < gatherMost && len(seats) > 0 { // places become free one by one
-			time.Sleep(gatherFor)
+		if more && len(seats) < claimEnough && len(seats) > 0 { // places become free one by one
+			time.Sleep(claimSoon)
 			seats, _ = d.take(l, seats)
 		}
 		if len(seats) > 0 {

@@ -15,6 +15,14 @@ const (
 	recordBacklog  = 64               // groups of which viewers are to be told
 	recordTimeout  = 10 * time.Second // of one transaction that records
 	firstRecordGap = 50 * time.Millisecond
+
+	// Under load, a group of fewer than recordEnough waits a moment for more,
+	// and longer while more than aFew attempts are under way: a transaction for
+	// a dozen costs the database almost what it does for a hundred.
+	recordEnough = 128
+	aFew         = 32
+	recordSoon   = 2 * time.Millisecond
+	recordLater  = 5 * time.Millisecond
 )
 
 // record writes results in groups: whatever has come in while the group before
@@ -23,8 +31,12 @@ func (d *dispatcher) record() {
 	for r := range d.results {
 		group := append(make([]db.Result, 0, recordMost), r)
 		group = d.gather(group)
-		if len(group) < gatherMost && d.underWay() > 0 {
-			time.Sleep(gatherFor)
+		if n := d.underWay(); n > 0 && len(group) < recordEnough {
+			pause := recordSoon
+			if n > aFew {
+				pause = recordLater
+			}
+			time.Sleep(pause)
 			group = d.gather(group)
 		}
 		d.recordGroup(group)
