@@ -115,7 +115,7 @@ func (a audience) run(t *testing.T, m mode) {
 	for _, s := range append(apis, worker) {
 		s.stop()
 	}
-	fmt.Printf("viewers: %d of %d flights, %d gates changed, %d API processes killed, %d connections broken, %d messages, all seen %v after the last change\n",
+	fmt.Printf("viewers: %d of %d flights, %d gates changed, %d API processes killed, %d connections broken or refused, %d messages, all seen %v after the last change\n",
 		a.viewers, a.flights, changes, a.kills, breaks, messages, took.Round(10*time.Millisecond))
 }
 
