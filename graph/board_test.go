@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight"
@@ -317,6 +319,49 @@ func TestBoardLiveIsBounded(t *testing.T) {
 	if err != nil || page.TotalCount != maxBoardLegs+1 {
 		t.Errorf("%+v %v", page, err)
 	}
+}
+
+// Many follow one board: it is read by one, one who does not read holds nobody
+// up, and when the last has left nothing is left.
+func TestBoardLiveIsShared(t *testing.T) {
+	g := boardRig(t, dbtest.Mode{DB: dbtest.SQLite(t), Redis: dbtest.EmbeddedRedis(t)})
+	g.subscribeTo(g.ctx, leaving("1", 60))
+	before := goleak.IgnoreCurrent()
+	ctx, leave := context.WithCancel(g.ctx)
+	slow := g.board(ctx, nil)
+	var quick []<-chan *BoardUpdate
+	for range 20 {
+		quick = append(quick, g.board(ctx, nil))
+	}
+	for _, c := range quick {
+		wantBoard(t, take(t, c), "added 1")
+	}
+	if n := len(g.r.live.boards.open); n != 1 || len(g.r.live.legs.ids()) != 1 {
+		t.Errorf("%d boards are read, and %d legs", n, len(g.r.live.legs.ids()))
+	}
+	const many = readAtOnce + tailLength + 3
+	for i := range many {
+		s := leaving("1", 60)
+		s.Departure.Gate = fmt.Sprint("G", i)
+		g.see(s)
+		for _, c := range quick {
+			wantBoard(t, take(t, c), fmt.Sprint("changed 1 G", i))
+		}
+	}
+	wantBoard(t, take(t, slow), "added 1")
+	for i := range many {
+		wantBoard(t, take(t, slow), fmt.Sprint("changed 1 G", i))
+	}
+	leave()
+	for _, c := range append(quick, slow) {
+		wantEndOrMore(c)
+	}
+	eventually(t, "nobody follows it any more", func() bool {
+		g.r.live.boards.mu.Lock()
+		defer g.r.live.boards.mu.Unlock()
+		return len(g.r.live.boards.open) == 0 && len(g.r.live.legs.ids()) == 0
+	})
+	goleak.VerifyNone(t, before)
 }
 
 func TestBoardOverTransports(t *testing.T) {
