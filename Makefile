@@ -68,7 +68,7 @@ bench-deliver: ## how fast webhooks go out, against a bare loop of signed POSTs,
 
 bench-watch: ## how two real days are watched, in virtual time: calls against delay; draws docs/watch.svg
 	@FLIGHTWIRE_BENCH=1 go test -run '^TestBenchWatch$$' -bench '^BenchmarkPlanDuePolls$$' -count=1 -timeout 30m $(ARGS) ./flight
-	@FLIGHTWIRE_BENCH=1 test/with-servers go test -run '^TestBenchPlanner' -count=1 -v -timeout 30m $(ARGS) ./db
+	@TEST_PG_DURABLE=1 FLIGHTWIRE_BENCH=1 test/with-servers go test -run '^TestBenchPlanner' -count=1 -v -timeout 30m $(ARGS) ./db
 
 replay-day: ## a whole real day through the running service, on both modes; prints its figures
 	@FLIGHTWIRE_REPLAY_DAY=full test/with-servers go test -run '^TestRealDay$$' -count=1 -v -timeout 60m $(ARGS) .

@@ -58,7 +58,7 @@ func (db *DB) Accept(ctx context.Context, a Answer) (Accepted, error) {
 		return Accepted{}, err
 	}
 	for key, s := range last.fresh {
-		db.snapshots.c.Set(key, s)
+		db.snapshots.set(key, s)
 	}
 	standing, err := db.standing(ctx, last.resolvedRows())
 	return Accepted{Standing: standing, Changed: last.changed, Told: last.told, Due: last.due}, domainError(ctx, "accept", err)

@@ -13,3 +13,7 @@ func (b *Budget) Settle() { b.settle(true) }
 
 // SetHouseEvery shortens the interval between two passes over what is old.
 func (c *WorkerConfig) SetHouseEvery(every time.Duration) { c.houseEvery = every }
+
+// SetCallTimeout sets how long Redis has to answer before a call. It is for
+// TestMain alone.
+func SetCallTimeout(d time.Duration) { callTimeout = d }

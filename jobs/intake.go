@@ -181,9 +181,10 @@ func (in *Intake) lease() time.Duration { return in.Timeout + in.leaseMargin }
 // poll does the work of one claim. Its call may be one that was under way for
 // another leg of the flight.
 func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
-	ok, err := in.DB.ConfirmPoll(ctx, claim, in.lease())
-	if err != nil || !ok {
-		return err
+	if claim.Until.Sub(in.DB.Now()) < in.lease() { // it has waited for long
+		if ok, err := in.DB.ConfirmPoll(ctx, claim, in.lease()); err != nil || !ok {
+			return err
+		}
 	}
 	rank, err := in.rank(ctx, claim)
 	if err != nil {
