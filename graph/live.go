@@ -40,7 +40,11 @@ func newHub(d *db.DB, now func() flight.Time, process string) *hub {
 func (h *hub) rang(ring jobs.Ring) {
 	if ring.FlightID != "" {
 		h.legs.ring(ring.FlightID)
-		h.events.ringTopic(ring.Key) // whoever subscribed to that flight may have been told
+		if ring.Key != "" { // whoever subscribed to that flight may have been told
+			h.events.ringTopic(ring.Key)
+		} else {
+			h.events.ringAll()
+		}
 	}
 	for _, id := range ring.Subscriptions {
 		h.events.ring(id)

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -21,7 +22,7 @@ const (
 // Ring tells of one accepted change of a leg, or else of logs of subscriptions.
 type Ring struct {
 	FlightID string `json:"flight,omitempty"` // the leg; empty: this is about logs
-	Key      string `json:"key,omitempty"`    // flight key without leg suffix
+	Key      string `json:"key,omitempty"`    // flight key without leg suffix; empty: the upstream lists the leg no longer
 	Version  int64  `json:"version,omitempty"`
 
 	Subscriptions []string `json:"subscriptions,omitempty"` // whose logs have more, or which are gone
@@ -32,14 +33,18 @@ type Ring struct {
 const ringMost = 500
 
 // announce rings the bell for every leg that has a new version, or of which
-// there are events.
+// there are events. Of one that the answer does not list only its id is told.
 func (c *Client) announce(ctx context.Context, a db.Accepted) {
-	for i, id := range a.IDs {
-		if !slices.Contains(a.Changed, id) && !slices.Contains(a.Told, id) {
+	for i, id := range slices.Concat(a.Changed, a.Told) {
+		if i >= len(a.Changed) && slices.Contains(a.Changed, id) {
 			continue
 		}
-		if err := c.ring(ctx, bell, Ring{FlightID: id, Key: a.Legs[i].FlightKey, Version: a.Versions[i]}); err != nil {
-			slog.WarnContext(ctx, "the bell could not be rung; viewers see the change at their next look", "flight", a.Legs[i].LegKey(), "error", err)
+		r := Ring{FlightID: id}
+		if i := slices.Index(a.IDs, id); i >= 0 {
+			r.Key, r.Version = a.Legs[i].FlightKey, a.Versions[i]
+		}
+		if err := c.ring(ctx, bell, r); err != nil {
+			slog.WarnContext(ctx, "the bell could not be rung; viewers see the change at their next look", "flight", cmp.Or(r.Key, id), "error", err)
 		}
 	}
 }
