@@ -74,12 +74,13 @@ func (a audience) run(t *testing.T, m mode) {
 		viewers[i] = newViewer(i, key, gates.keys, subs, func() string { return *bases[rand.IntN(2)].Load() })
 		crowd.Go(viewers[i].watch)
 	}
-	defer func() {
+	leave := func() {
 		for _, v := range viewers {
 			v.stop()
 		}
 		crowd.Wait()
-	}()
+	}
+	defer leave() // also where the test fails before its end
 	for _, v := range viewers {
 		eventually(t, "everyone has seen how things stand", v.began)
 	}
@@ -98,6 +99,7 @@ func (a audience) run(t *testing.T, m mode) {
 	last := time.Now()
 	a.wait(t, viewers, gates)
 	took := time.Since(last)
+	leave()
 
 	apis[0].client.key = key
 	truth := map[string][]string{}
