@@ -8,7 +8,7 @@ RACE ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets airlines generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-graphql bench-watch replay-day flapping-day storm
+.PHONY: help run build assets airlines generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-graphql bench-watch replay-day flapping-day storm viewers
 .NOTPARALLEL:
 
 help: ## this list
@@ -85,3 +85,6 @@ flapping-day: ## 500 flights of a real day with the first upstream down half of 
 
 storm: ## 500 flights through ten minutes of storms, workers killed all the while, on both modes; prints its figures
 	@FLIGHTWIRE_STORM=full test/with-servers go test -run '^TestStorm$$' -count=1 -v -timeout 60m $(ARGS) .
+
+viewers: ## 1,000 live viewers on two API processes, one killed every 3 s while flights change; prints its figures
+	@FLIGHTWIRE_VIEWERS=full test/with-servers go test -run '^TestViewers$$' -count=1 -v -timeout 20m $(ARGS) .

@@ -110,7 +110,7 @@ func run(ctx context.Context, c Config) (err error) {
 		page := explorer.New(graph.SDL(), graph.Introspection())
 		routes.Handle(explorer.Root, page)
 		routes.Handle("/graphql", c.CORS.Wrap(graph.NewHandler(resolver, graph.HandlerConfig{
-			Auth: guard, Context: server.streams.ctx, Hold: server.streams.hold, Explorer: page, Documents: c.Documents,
+			Auth: guard, Limit: guard, Context: server.streams.ctx, Hold: server.streams.hold, Explorer: page, Documents: c.Documents,
 		})))
 		routes.Handle("/", c.CORS.Wrap(rest.New(rest.Config{Resolver: resolver, Guard: guard, BaseURL: base, LegacyPrefix: c.LegacyPrefix})))
 		if !c.Serve {

@@ -46,6 +46,7 @@ type Guard struct {
 	spare  allowance
 	ledger *ledger
 	live   *live
+	opened *opened
 	read   func(ctx context.Context, id string) (db.APIKey, error)
 	slots  chan struct{}
 	recent *otter.Cache[[sha256.Size]byte, time.Time] // when Authenticate let a key in, by its hash
@@ -105,8 +106,10 @@ func newGuardOn(c Config, read func(context.Context, string) (db.APIKey, error),
 	g.recent = otter.Must(&otter.Options[[sha256.Size]byte, time.Time]{MaximumSize: recentKeys})
 	g.asks = newBatcher(c, g.ledger.add)
 	g.live = newLive(c.Redis, c.Now)
+	g.opened = newOpened(c.Redis, c.Now)
 	g.loops.Go(func() { g.ledger.run(g.stop) })
 	g.loops.Go(func() { g.live.run(g.stop) })
+	g.loops.Go(func() { g.opened.run(g.stop) })
 	return g
 }
 

@@ -20,6 +20,8 @@ type Plan struct {
 	Requests       Limits // of each key, in a UTC minute, day and month
 	WatchedFlights int64  // that the account may add in a UTC month
 	LiveLegs       int64  // that the account may watch live at the same time
+	Connections    int64  // that the account may have open: websockets, and answers that are streams
+	Streams        int64  // live operations that it may have open on them
 }
 
 // Plans are all plans there are. The nil Plans are the built-in ones.
@@ -27,10 +29,10 @@ type Plans []Plan
 
 // builtIn is the table of the service's decisions.
 var builtIn = Plans{
-	{"free", Limits{10, 500, 5_000}, 3, 3},
-	{"starter", Limits{60, 10_000, 200_000}, NoLimit, 50},
-	{"pro", Limits{300, 100_000, 2_000_000}, NoLimit, 1_000},
-	{"unlimited", Limits{NoLimit, NoLimit, NoLimit}, NoLimit, NoLimit},
+	{"free", Limits{10, 500, 5_000}, 3, 3, 10, 20},
+	{"starter", Limits{60, 10_000, 200_000}, NoLimit, 50, 100, 500},
+	{"pro", Limits{300, 100_000, 2_000_000}, NoLimit, 1_000, 2_000, 10_000},
+	{"unlimited", Limits{NoLimit, NoLimit, NoLimit}, NoLimit, NoLimit, NoLimit, NoLimit},
 }
 
 func (p Plans) all() Plans {
@@ -82,8 +84,9 @@ const (
 //	  "partner": {"minute": 600, "day": null, "month": null, "watchedFlights": 100, "liveLegs": null}
 //	}
 //
-// A plan that is built in keeps what is left out; a new one must give all five.
-// null is no limit, windows take at least 1. The error is one line that says
+// A plan that is built in keeps what is left out; a new one must give all five,
+// and may give connections and streams, of which it has no limit otherwise. null
+// is no limit, windows take at least 1. The error is one line that says
 // what to mend.
 func LoadPlans(path string) (Plans, error) {
 	text, err := os.ReadFile(path)
@@ -127,7 +130,8 @@ func parsePlans(text []byte) (Plans, error) {
 	return plans, nil
 }
 
-// override replaces what values gives; all of it must be there when whole.
+// override replaces what values gives; all that is not optional must be there
+// when whole.
 func (p *Plan) override(values map[string]*json.Number, whole bool) error {
 	if values == nil {
 		return errors.New("must be an object")
@@ -136,16 +140,21 @@ func (p *Plan) override(values map[string]*json.Number, whole bool) error {
 		name  string
 		into  *int64
 		least int64
+
+		optional bool // no limit where it is left out of a new plan
 	}
 	fields := []field{
-		{"minute", &p.Requests[Minute], 1}, {"day", &p.Requests[Day], 1}, {"month", &p.Requests[Month], 1},
-		{"watchedFlights", &p.WatchedFlights, 0}, {"liveLegs", &p.LiveLegs, 0},
+		{"minute", &p.Requests[Minute], 1, false}, {"day", &p.Requests[Day], 1, false}, {"month", &p.Requests[Month], 1, false},
+		{"watchedFlights", &p.WatchedFlights, 0, false}, {"liveLegs", &p.LiveLegs, 0, false},
+		{"connections", &p.Connections, 0, true}, {"streams", &p.Streams, 0, true},
 	}
 	known := 0
 	for _, f := range fields {
 		v, given := values[f.name]
 		if !given {
-			if whole {
+			if whole && f.optional {
+				*f.into = NoLimit
+			} else if whole {
 				return fmt.Errorf("%s is missing (null: no limit)", f.name)
 			}
 			continue
@@ -166,7 +175,7 @@ func (p *Plan) override(values map[string]*json.Number, whole bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
-			return fmt.Errorf("%.40q is not one of minute, day, month, watchedFlights, liveLegs", name)
+			return fmt.Errorf("%.40q is not one of minute, day, month, watchedFlights, liveLegs, connections, streams", name)
 		}
 	}
 	return nil

@@ -12,11 +12,11 @@ import (
 func TestBuiltInPlans(t *testing.T) {
 	var p Plans
 	for name, want := range map[string]Plan{
-		"free":      {"free", Limits{10, 500, 5_000}, 3, 3},
-		"starter":   {"starter", Limits{60, 10_000, 200_000}, NoLimit, 50},
-		"pro":       {"pro", Limits{300, 100_000, 2_000_000}, NoLimit, 1_000},
-		"unlimited": {"unlimited", Limits{NoLimit, NoLimit, NoLimit}, NoLimit, NoLimit},
-		"gone":      {"gone", Limits{10, 500, 5_000}, 3, 3},
+		"free":      {"free", Limits{10, 500, 5_000}, 3, 3, 10, 20},
+		"starter":   {"starter", Limits{60, 10_000, 200_000}, NoLimit, 50, 100, 500},
+		"pro":       {"pro", Limits{300, 100_000, 2_000_000}, NoLimit, 1_000, 2_000, 10_000},
+		"unlimited": {"unlimited", Limits{NoLimit, NoLimit, NoLimit}, NoLimit, NoLimit, NoLimit, NoLimit},
+		"gone":      {"gone", Limits{10, 500, 5_000}, 3, 3, 10, 20},
 	} {
 		if got := p.Of(name); got != want {
 			t.Errorf("%s: %+v", name, got)
@@ -27,7 +27,7 @@ func TestBuiltInPlans(t *testing.T) {
 func TestPlanFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plans.json")
 	text := `{"free": {"minute": 20, "month": null},
-		"partner": {"minute": 600, "day": null, "month": null, "watchedFlights": 100, "liveLegs": 0}}`
+		"partner": {"minute": 600, "day": null, "month": null, "watchedFlights": 100, "liveLegs": 0, "streams": 4}}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -35,10 +35,10 @@ func TestPlanFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Of("free"); got != (Plan{"free", Limits{20, 500, NoLimit}, 3, 3}) {
+	if got := p.Of("free"); got != (Plan{"free", Limits{20, 500, NoLimit}, 3, 3, 10, 20}) {
 		t.Errorf("%+v", got)
 	}
-	if got := p.Of("partner"); got != (Plan{"partner", Limits{600, NoLimit, NoLimit}, 100, 0}) {
+	if got := p.Of("partner"); got != (Plan{"partner", Limits{600, NoLimit, NoLimit}, 100, 0, NoLimit, 4}) {
 		t.Errorf("%+v", got)
 	}
 	if got := p.Of("pro"); got != Plans(nil).Of("pro") {

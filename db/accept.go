@@ -26,6 +26,7 @@ type Answer struct {
 type Accepted struct {
 	Standing
 	Changed []string // legs that have a new version: row ids
+	Told    []string // legs of which there are events
 	Due     []Due    // events that may be delivered at once
 }
 
@@ -52,7 +53,7 @@ func (db *DB) Accept(ctx context.Context, a Answer) (Accepted, error) {
 		return Accepted{}, c.err
 	}
 	standing, err := db.standing(ctx, c.door.resolvedRows())
-	return Accepted{Standing: standing, Changed: c.door.changed, Due: c.door.due}, domainError(ctx, "accept", err)
+	return Accepted{Standing: standing, Changed: c.door.changed, Told: c.door.told, Due: c.door.due}, domainError(ctx, "accept", err)
 }
 
 // door is one answer's pass through Accept.
@@ -64,6 +65,7 @@ type door struct {
 	seen    map[string]bool                 // rows that the answer has spoken of
 	fresh   map[snapshotKey]*flight.Snapshot
 	changed []string
+	told    []string // legs of which there are events
 	due     []Due
 }
 
@@ -264,7 +266,7 @@ func (d *door) insertUpdate(ctx context.Context, f *flightRow, s step, changes [
 	d.updates = append(d.updates, []any{f.ID, f.Version, "", base, pack(baseText, text), raw, plainChanges, packedChanges,
 		previous, d.Source, At(d.wall)})
 	d.fresh[snapshotKey{f.ID, f.Version}] = s.next
-	return nil
+	return d.putOnBoards(ctx, f.ID, s.prev, s.next)
 }
 
 // plan writes the row back with the time of its next poll: none when nobody

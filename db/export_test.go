@@ -92,3 +92,6 @@ func (db *DB) Gathering() int {
 	defer db.accepts.mu.Unlock()
 	return len(db.accepts.waiting)
 }
+
+// BoardWhere is the condition by which the legs of a board are found.
+const BoardWhere = boardWhere

@@ -50,10 +50,11 @@ type stateRow struct {
 	LastChangeAt   Time   `db:"last_change_at"`
 	LastDeliveryAt Time   `db:"last_delivery_at"`
 	Lane           Lane   `db:"lane"`
+	AttemptSeq     int64  `db:"attempt_seq"` // of the last attempt; what records attempts writes it
 }
 
 const stateColumns = `subscription_id, seq, head_seq, told_departure, told_arrival, resume_from,
-	delivered_count, failed_count, failure_streak, last_change_at, last_delivery_at, lane`
+	delivered_count, failed_count, failure_streak, last_change_at, last_delivery_at, lane, attempt_seq`
 
 func (s *stateRow) told() flight.Told {
 	return flight.Told{Departure: s.ToldDeparture, Arrival: s.ToldArrival}
@@ -68,7 +69,7 @@ func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
 	if err != nil {
 		return err
 	}
-	due := len(d.out.due)
+	due, rows := len(d.out.due), len(d.out.rows)
 	tell := teller{news: n, cache: make(map[tellKey]telling)}
 	var completed []string
 	for _, s := range subs {
@@ -88,7 +89,15 @@ func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
 	}
 	f.CatchUp = false
 	d.due = append(d.due, d.out.due[due:]...)
+	d.note(f, rows)
 	return nil
+}
+
+// note notes a leg of which there are events, where there are more than before.
+func (d *door) note(f *flightRow, before int) {
+	if len(d.out.rows) > before && !slices.Contains(d.told, f.ID) {
+		d.told = append(d.told, f.ID)
+	}
 }
 
 // tellOne adds the flight.updated event of one subscription, if it is to have
@@ -333,7 +342,7 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 	if err != nil {
 		return err
 	}
-	due := len(d.out.due)
+	due, rows := len(d.out.due), len(d.out.rows)
 	var ids []string
 	for _, sub := range subs {
 		if next, changed, _ := sub.Status.Next(flight.TriggerResolved, true); changed {
@@ -359,5 +368,6 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 		to.NextPollAt = world(d.Now) // plan sets the real one
 	}
 	d.due = append(d.due, d.out.due[due:]...)
+	d.note(to, rows)
 	return nil
 }

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -219,43 +220,89 @@ func (db *DB) UpdatesAfter(ctx context.Context, flightID string, version int64, 
 // LatestUpdate returns the present state of a leg. Its snapshot is fetched
 // when the upstream last answered. CodeNotFound when there is no such leg.
 func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error) {
-	var r struct {
+	all, err := db.LatestUpdates(ctx, []string{flightID})
+	if err == nil && len(all) == 0 {
+		err = domainError(ctx, "latest update", sql.ErrNoRows)
+	}
+	if err != nil {
+		return Update{}, err
+	}
+	return all[0], nil
+}
+
+// LatestUpdates is LatestUpdate of several legs, in the order given. Legs that
+// are not there are left out.
+func (db *DB) LatestUpdates(ctx context.Context, flightIDs []string) ([]Update, error) {
+	var rows []struct {
 		updateRow
 		FetchedAt    Time     `db:"fetched_at"`
 		PollFailures int      `db:"poll_failures"`
 		Provider     string   `db:"provider"`
 		OtherIDs     otherIDs `db:"other_ids"`
 	}
-	err := db.get(ctx, &r, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.source, u.created_at,
+	err := db.sel(ctx, &rows, `SELECT u.flight_id, u.version, u.changes, u.packed_changes, u.previous_fetched_at, u.source, u.created_at,
 			f.fetched_at, f.poll_failures, f.provider, f.other_ids
-		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id = $1`, flightID)
+		FROM flights f JOIN updates u ON u.flight_id = f.id AND u.version = f.version WHERE f.id `+db.kind.oneOf(), idList(flightIDs))
 	if err != nil {
-		return Update{}, domainError(ctx, "latest update", err)
+		return nil, domainError(ctx, "latest updates", err)
 	}
-	u, err := db.update(ctx, r.updateRow)
+	out := make([]Update, len(rows))
+	for i, r := range rows {
+		if out[i], err = db.update(ctx, r.updateRow); err != nil {
+			return nil, domainError(ctx, "latest updates", err)
+		}
+		f := flightRow{FetchedAt: r.FetchedAt, PollFailures: r.PollFailures, Provider: r.Provider, OtherIDs: r.OtherIDs}
+		out[i].Snapshot = f.asOfNow(out[i].Snapshot)
+	}
+	order := make(map[string]int, len(flightIDs))
+	for i, id := range flightIDs {
+		order[id] = i
+	}
+	slices.SortFunc(out, func(a, b Update) int { return order[a.FlightID] - order[b.FlightID] })
+	return out, nil
+}
+
+// Moved returns which of several legs have updates, as UpdatesAfter has them,
+// after the versions given.
+func (db *DB) Moved(ctx context.Context, since map[string]int64) (map[string]bool, error) {
+	type row struct {
+		ID      string `json:"id"`
+		Version int64  `json:"version"`
+	}
+	rows := make([]row, 0, len(since))
+	for id, version := range since {
+		rows = append(rows, row{id, version})
+	}
+	var ids []string
+	err := db.sel(ctx, &ids, `SELECT x.id FROM `+db.kind.rows("id text", "version bigint")+`
+		WHERE EXISTS (SELECT 1 FROM updates u WHERE u.flight_id = x.id AND u.version > x.version AND u.changes <> '[]')`, jsonText(rows))
 	if err != nil {
-		return Update{}, domainError(ctx, "latest update", err)
+		return nil, domainError(ctx, "moved", err)
 	}
-	f := flightRow{FetchedAt: r.FetchedAt, PollFailures: r.PollFailures, Provider: r.Provider, OtherIDs: r.OtherIDs}
-	u.Snapshot = f.asOfNow(u.Snapshot)
-	return u, nil
+	moved := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		moved[id] = true
+	}
+	return moved, nil
 }
 
 // Watch keeps legs polled for the live viewers of one process until the wall
 // time given; processes call it again before that. now is the world time, at
 // which a leg that nobody watched is polled first.
 func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, until time.Time, now flight.Time) error {
+	if len(flightIDs) == 0 {
+		return nil
+	}
+	if _, err := db.writes.exec(ctx, `DELETE FROM viewers WHERE process = $1 AND expires_at < $2`, process, At(db.Now())); err != nil {
+		return domainError(ctx, "forget viewers", err)
+	}
 	flightIDs = slices.Sorted(slices.Values(flightIDs)) // one order of locks for everyone
 	for part := range slices.Chunk(flightIDs, watchedAtOnce) {
 		if err := db.watch(ctx, process, part, until, now); err != nil {
 			return err
 		}
 	}
-	if len(flightIDs) == 0 {
-		return nil
-	}
-	_, err := db.writes.exec(ctx, `DELETE FROM viewers WHERE process = $1 AND expires_at < $2`, process, At(db.Now()))
-	return domainError(ctx, "forget viewers", err)
+	return nil
 }
 
 // watchedAtOnce is how many legs a transaction announces: whoever writes
@@ -292,7 +339,7 @@ func (db *DB) watch(ctx context.Context, process string, flightIDs []string, unt
 func (tx *Tx) watchOn(ctx context.Context, process string, flightIDs []string, until time.Time) (others []string, err error) {
 	var on []string
 	err = tx.sel(ctx, &on, `UPDATE viewers SET expires_at = $3
-		WHERE process = $2 AND expires_at > $4 AND flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`)
+		WHERE process = $2 AND expires_at > $4 AND flight_id `+tx.kind.oneOf()+`
 			AND EXISTS (SELECT 1 FROM flights f WHERE f.id = viewers.flight_id AND f.next_poll_at IS NOT NULL)
 		RETURNING flight_id`, idList(flightIDs), process, At(until), At(tx.db.Now()))
 	if err != nil || len(on) == 0 {

@@ -15,8 +15,8 @@ func (db *DB) DeliveriesPart(ctx context.Context, subscription string, p Part) (
 		if down {
 			order = `ORDER BY attempted_at DESC, id DESC`
 		}
-		var rows []loggedDelivery
-		err := db.sel(ctx, &rows, `SELECT `+loggedColumns+` FROM deliveries
+		var rows []attemptRow
+		err := db.sel(ctx, &rows, `SELECT `+attemptColumns+` FROM deliveries
 			WHERE subscription_id = $1 AND (attempted_at, id) >= ($2, $3) AND (attempted_at, id) <= ($4, $5) `+order+` LIMIT $6`,
 			subscription, At(time.UnixMicro(low.Key)), low.ID, At(time.UnixMicro(high.Key)), high.ID, limit)
 		log, places := make([]*flight.Delivery, len(rows)), make([]Place, len(rows))

@@ -11,10 +11,10 @@ import (
 // Deliveries returns the newest attempts to deliver to a subscription, newest
 // first and at most limit, and how many there are in all.
 func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (log []*flight.Delivery, total int, err error) {
-	var rows []loggedDelivery
+	var rows []attemptRow
 	err = db.get(ctx, &total, countDeliveries, subscription)
 	if err == nil {
-		err = db.sel(ctx, &rows, `SELECT `+loggedColumns+` FROM deliveries WHERE subscription_id = $1 ORDER BY attempted_at DESC, id DESC LIMIT $2`, subscription, limit)
+		err = db.sel(ctx, &rows, `SELECT `+attemptColumns+` FROM deliveries WHERE subscription_id = $1 ORDER BY attempted_at DESC, id DESC LIMIT $2`, subscription, limit)
 	}
 	if err != nil {
 		return nil, 0, domainError(ctx, "deliveries", err)
@@ -26,7 +26,7 @@ func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (l
 	return log, max(total, len(log)), nil
 }
 
-type loggedDelivery struct {
+type attemptRow struct {
 	ID            string                `db:"id"`
 	EventID       string                `db:"event_id"`
 	EventType     flight.EventType      `db:"event_type"`
@@ -41,12 +41,12 @@ type loggedDelivery struct {
 }
 
 const (
-	loggedColumns   = `id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body`
+	attemptColumns  = `id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body`
 	countDeliveries = `SELECT count(*) FROM deliveries WHERE subscription_id = $1`
 	countEvents     = `SELECT count(*) FROM events WHERE subscription_id = $1`
 )
 
-func (r *loggedDelivery) delivery() *flight.Delivery {
+func (r *attemptRow) delivery() *flight.Delivery {
 	d := &flight.Delivery{
 		ID: r.ID, EventID: r.EventID, EventType: r.EventType, Attempt: r.Attempt, Status: r.Status, Error: r.Error,
 		AttemptedAt: r.AttemptedAt.Flight(), NextAttemptAt: r.NextAttemptAt.Flight(), ResponseBody: r.ResponseBody,

@@ -42,6 +42,7 @@ type deliveryRow struct {
 	AttemptedAt    any                   `json:"attempted_at"`
 	NextAttemptAt  any                   `json:"next_attempt_at"`
 	ResponseBody   string                `json:"response_body"`
+	Seq            int64                 `json:"seq"`
 }
 
 func (tx *Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
@@ -53,20 +54,20 @@ func (tx *Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
 		return tx.copyRows(ctx, "deliveries", deliveryColumns, len(rows), func(i int) []any {
 			r := &rows[i]
 			return append(values[:0], r.ID, r.SubscriptionID, r.EventID, string(r.EventType), r.Attempt, string(r.Status), r.StatusCode, r.Error,
-				r.LatencyMS, r.AttemptedAt, r.NextAttemptAt, r.ResponseBody)
+				r.LatencyMS, r.AttemptedAt, r.NextAttemptAt, r.ResponseBody, r.Seq)
 		})
 	}
 	columns := strings.Join(deliveryColumns, ", ")
 	_, err := tx.exec(ctx, `INSERT INTO deliveries (`+columns+`) SELECT `+columns+`
 		FROM `+tx.kind.rows("id text", "subscription_id text", "event_id text", "event_type text", "attempt int", "status text",
-		"status_code int", "error text", "latency_ms bigint", "attempted_at timestamptz", "next_attempt_at timestamptz", "response_body text"),
+		"status_code int", "error text", "latency_ms bigint", "attempted_at timestamptz", "next_attempt_at timestamptz", "response_body text", "seq bigint"),
 		jsonText(rows))
 	return err
 }
 
 // deliveryColumns are the columns of deliveries.
 var deliveryColumns = []string{"id", "subscription_id", "event_id", "event_type", "attempt", "status", "status_code", "error",
-	"latency_ms", "attempted_at", "next_attempt_at", "response_body"}
+	"latency_ms", "attempted_at", "next_attempt_at", "response_body", "seq"}
 
 // RecordResults writes the results of attempts in one transaction: the log,
 // the events, the counters, the turn of the next event in line, and the
@@ -194,19 +195,21 @@ func (r *recorder) settle(ctx context.Context, results []Result) error {
 	var log []deliveryRow
 	for i, res := range results {
 		seq, ok := seqs[attempt{res.Attempt.EventID, res.Attempt.Number}]
-		if !ok {
+		s := r.subs[res.Attempt.SubscriptionID]
+		if !ok || s == nil || s.state == nil {
 			continue // the claim ran out, or the subscription is deleted
 		}
-		log = append(log, r.deliveryRow(res, due[i]))
+		s.state.AttemptSeq++
+		log = append(log, r.deliveryRow(res, due[i], s.state.AttemptSeq))
 		switch {
 		case due[i].IsZero():
 		case res.Status == flight.DeliveryInterrupted:
-			r.lineUp(res, seq)
+			r.lineUp(s, res, seq)
 			continue
 		default:
 			r.out.Retries = append(r.out.Retries, due[i])
 		}
-		r.count(res, seq)
+		r.count(s, res, seq)
 	}
 	return r.insertDeliveries(ctx, log)
 }
@@ -218,12 +221,12 @@ func (r *recorder) stopped(a Attempt) bool {
 	return s != nil && !a.EventType.SentWhile(s.Status)
 }
 
-func (r *recorder) deliveryRow(res Result, next time.Time) deliveryRow {
+func (r *recorder) deliveryRow(res Result, next time.Time, seq int64) deliveryRow {
 	a := res.Attempt
 	return deliveryRow{
 		ID: newID("dlv_"), SubscriptionID: a.SubscriptionID, EventID: a.EventID, EventType: a.EventType, Attempt: a.Number,
 		Status: res.Status, StatusCode: res.StatusCode, Error: storable(res.Error), LatencyMS: res.Latency.Milliseconds(),
-		AttemptedAt: r.kind.moment(res.AttemptedAt), NextAttemptAt: r.kind.moment(next), ResponseBody: storable(res.ResponseBody),
+		AttemptedAt: r.kind.moment(res.AttemptedAt), NextAttemptAt: r.kind.moment(next), ResponseBody: storable(res.ResponseBody), Seq: seq,
 	}
 }
 
@@ -234,11 +237,7 @@ func storable(s string) string {
 }
 
 // count reckons the counters and the head of one subscription.
-func (r *recorder) count(res Result, seq int64) {
-	s := r.subs[res.Attempt.SubscriptionID]
-	if s == nil || s.state == nil {
-		return
-	}
+func (r *recorder) count(s *follower, res Result, seq int64) {
 	st := s.state
 	st.Lane = res.Lane
 	switch res.Status {
@@ -268,8 +267,8 @@ func (r *recorder) free(s *follower, seq int64) bool {
 
 // lineUp puts a head whose attempt was cut off back into the line: an earlier
 // event that was replayed meanwhile goes first.
-func (r *recorder) lineUp(res Result, seq int64) {
-	if s := r.subs[res.Attempt.SubscriptionID]; s != nil && s.state != nil && r.free(s, seq) {
+func (r *recorder) lineUp(s *follower, res Result, seq int64) {
+	if r.free(s, seq) {
 		r.cutOff = append(r.cutOff, res.Attempt.EventID)
 	}
 }
@@ -334,15 +333,16 @@ func (r *recorder) writeCounts(ctx context.Context) error {
 		Streak         int    `json:"streak"`
 		LastDeliveryAt any    `json:"last_delivery_at"`
 		Lane           Lane   `json:"lane"`
+		AttemptSeq     int64  `json:"attempt_seq"`
 	}
 	rows, ids := make([]row, len(r.states)), make([]string, len(r.states))
 	for i, s := range r.states {
 		ids[i] = s.SubscriptionID
-		rows[i] = row{s.SubscriptionID, s.HeadSeq, s.DeliveredCount, s.FailedCount, s.FailureStreak, r.kind.moment(s.LastDeliveryAt.Std()), s.Lane}
+		rows[i] = row{s.SubscriptionID, s.HeadSeq, s.DeliveredCount, s.FailedCount, s.FailureStreak, r.kind.moment(s.LastDeliveryAt.Std()), s.Lane, s.AttemptSeq}
 	}
 	_, err := r.exec(ctx, `UPDATE subscription_state SET head_seq = x.head_seq, delivered_count = x.delivered, failed_count = x.failed,
-			failure_streak = x.streak, last_delivery_at = x.last_delivery_at, lane = x.lane
-		FROM `+r.kind.rows("id text", "head_seq bigint", "delivered bigint", "failed bigint", "streak int", "last_delivery_at timestamptz", "lane int")+`
+			failure_streak = x.streak, last_delivery_at = x.last_delivery_at, lane = x.lane, attempt_seq = x.attempt_seq
+		FROM `+r.kind.rows("id text", "head_seq bigint", "delivered bigint", "failed bigint", "streak int", "last_delivery_at timestamptz", "lane int", "attempt_seq bigint")+`
 		WHERE subscription_state.subscription_id = x.id AND subscription_state.subscription_id `+r.kind.oneOfIn("$2"), jsonText(rows), idList(ids))
 	return err
 }

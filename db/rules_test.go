@@ -4,6 +4,7 @@ package db_test
 var trimmedRules = []string{
 	"the sequence has holes", "delivered_count is not the log's", "failed_count is not the log's", "the log has not every finished attempt once",
 	"interruptions are less than the log's, or more than the attempts", "the versions have holes",
+	"the places in the log of attempts have holes",
 }
 
 // rules must hold between any two transactions; each broken query lists what
@@ -48,5 +49,12 @@ var rules = []struct{ name, broken string }{
 	{"the ledger does not count the subscriptions", `SELECT account_id FROM (
 			SELECT account_id, status, 1 AS n FROM subscriptions UNION ALL SELECT account_id, status, -n FROM subscription_counts) d
 		GROUP BY account_id, status HAVING sum(n) <> 0`},
+	{"the places in the log of attempts have holes", `SELECT st.subscription_id FROM subscription_state st
+		LEFT JOIN deliveries d ON d.subscription_id = st.subscription_id
+		GROUP BY st.subscription_id, st.attempt_seq
+		HAVING count(d.id) <> st.attempt_seq OR count(DISTINCT d.seq) <> st.attempt_seq OR coalesce(max(d.seq), 0) <> st.attempt_seq`},
+	{"a leg stands on other boards than its snapshot says", `SELECT f.id FROM flights f LEFT JOIN boards b ON b.flight_id = f.id
+			AND (b.direction = 0 AND b.airport = f.origin OR b.direction = 1 AND b.airport = f.destination)
+		WHERE f.resolved GROUP BY f.id HAVING count(b.flight_id) <> 2`},
 	{"a resolved flight has no snapshot", `SELECT id FROM flights WHERE resolved AND (version = 0 OR asked_at IS NULL)`},
 }

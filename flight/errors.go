@@ -34,6 +34,8 @@ const (
 	CodeQuotaExceeded        Code = "quota_exceeded"         // a window of the key is full; Window and RetryAfter say which and when
 	CodeQuotaUnavailable     Code = "quota_unavailable"      // requests cannot be counted just now, and too many were let through
 	CodeLiveLegLimit         Code = "live_leg_limit"         // the account watches as many legs live as its plan has
+	CodeConnectionLimit      Code = "connection_limit"       // the account has as many connections open as its plan has
+	CodeStreamLimit          Code = "stream_limit"           // the account has as many live operations open as its plan has
 	CodeUpstream             Code = "upstream_error"         // the upstream refused us or made no sense
 	CodeUpstreamUnavailable  Code = "upstream_unavailable"   // the upstream is down or over its limit
 	CodeUpstreamTimeout      Code = "upstream_timeout"       // the upstream did not answer in time

@@ -75,9 +75,12 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	}
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return errors.New("a time must be a string")
+		return Errorf(CodeInvalid, "The value must be a time as a string.")
 	}
-	return t.parse(s)
+	if err := t.parse(s); err != nil {
+		return Errorf(CodeInvalid, "The value must be a time in ISO 8601 with an offset or Z, such as 2026-11-21T20:00:00Z.")
+	}
+	return nil
 }
 
 func (t *Time) parse(s string) error {
@@ -99,7 +102,10 @@ func (t Time) MarshalGQL(w io.Writer) { _, _ = w.Write(t.appendJSON(nil)) }
 func (t *Time) UnmarshalGQL(v any) error {
 	s, ok := v.(string)
 	if !ok {
-		return errors.New("a time must be a string")
+		return Errorf(CodeInvalid, "The value must be a time as a string.")
 	}
-	return t.parse(s)
+	if err := t.parse(s); err != nil {
+		return Errorf(CodeInvalid, "The value must be a time in ISO 8601 with an offset or Z, such as 2026-11-21T20:00:00Z.")
+	}
+	return nil
 }

@@ -21,6 +21,7 @@ type AccountPlan struct {
 	Name                     string
 	Requests                 *RequestLimits
 	WatchedFlights, LiveLegs *int64
+	Connections, Streams     *int64
 }
 
 // RequestLimits are the requests that fit into each window; nil is no limit.
@@ -77,7 +78,7 @@ func planOf(p access.Plan) *AccountPlan {
 		}
 		return &n
 	}
-	return &AccountPlan{Name: p.Name, WatchedFlights: limit(p.WatchedFlights), LiveLegs: limit(p.LiveLegs), Requests: &RequestLimits{
+	return &AccountPlan{Name: p.Name, WatchedFlights: limit(p.WatchedFlights), LiveLegs: limit(p.LiveLegs), Connections: limit(p.Connections), Streams: limit(p.Streams), Requests: &RequestLimits{
 		Minute: limit(p.Requests[access.Minute]), Day: limit(p.Requests[access.Day]), Month: limit(p.Requests[access.Month]),
 	}}
 }

@@ -114,7 +114,7 @@ func TestLogConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		g.deliver(10)
+		g.deliverOne(10)
 		events, err := g.r.FlightSubscription().EventLog(g.ctx, s, 200)
 		if err != nil {
 			t.Fatal(err)
@@ -136,8 +136,8 @@ func TestLogConnections(t *testing.T) {
 	})
 }
 
-// deliver claims what waits and records that it was taken, n times.
-func (g *rig) deliver(n int) {
+// deliverOne claims the one event that is due and records that it was taken, n times.
+func (g *rig) deliverOne(n int) {
 	g.t.Helper()
 	for range n {
 		due, _, err := g.db.DueEvents(g.t.Context(), db.Prompt, db.DuePlace{}, 10)

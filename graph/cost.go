@@ -36,6 +36,13 @@ var prices = map[string]price{
 	"DeliveryConnection.edges":                {own: 1, times: 1},
 	"SentEventConnection.edges":               {own: 1, times: 1},
 
+	"Query.flightBoard":               {own: 50, by: "first"},
+	"FlightBoardConnection.edges":     {own: 1, times: 1},   // first has been reckoned
+	"Subscription.flightsChanged":     {own: 500, times: 1}, // some look-ups; a message tells of one leg
+	"Subscription.board":              {own: 500, times: 1},
+	"Subscription.subscriptionEvents": {own: 50, times: 1},
+	"Subscription.deliveryAttempts":   {own: 50, times: 1},
+
 	"Query.countries":               {own: 10, times: 249},
 	"Query.country":                 {own: 10, times: 1},
 	"Mutation.createSubscription":   {own: 100, times: 1},
@@ -178,22 +185,29 @@ func (r *reckoning) argument(f *ast.Field, p price) int {
 }
 
 // number is an Int argument, or how many a list has.
-func number(argument any) (n int) {
+func number(argument any) int {
 	switch v := argument.(type) {
 	case []any:
-		n = len(v)
+		return len(v)
 	case []map[string]any:
-		n = len(v)
+		return len(v)
+	}
+	return whole(argument)
+}
+
+// whole returns an Int argument; 0 for what is none.
+func whole(v any) int {
+	switch v := v.(type) {
 	case int:
-		n = v
+		return v
 	case int64:
-		n = int(v)
+		return int(v)
 	case json.Number:
 		if i, err := v.Int64(); err == nil {
-			n = int(i)
+			return int(i)
 		}
 	}
-	return n
+	return 0
 }
 
 // plus and times stop at the greatest integer. Their operands are not negative.

@@ -89,9 +89,14 @@ type QueryResolver interface {
 	Countries(ctx context.Context, lang string) ([]flight.CountryRef, error)
 	Country(ctx context.Context, code string, lang string) (*flight.CountryRef, error)
 	Account(ctx context.Context) (*Account, error)
+	FlightBoard(ctx context.Context, airport string, direction BoardDirection, from *flight.Time, to *flight.Time, first int, after *string) (*FlightBoardConnection, error)
 }
 type SubscriptionResolver interface {
 	FlightChanged(ctx context.Context, leg LegInput, after *string) (<-chan *FlightUpdate, error)
+	FlightsChanged(ctx context.Context, legs []LegInput, after *string) (<-chan *FlightUpdate, error)
+	SubscriptionEvents(ctx context.Context, id string, after *string) (<-chan *SubscriptionEvent, error)
+	DeliveryAttempts(ctx context.Context, id string, after *string) (<-chan *DeliveryAttempt, error)
+	Board(ctx context.Context, airport string, direction BoardDirection, hoursBack int, hoursAhead int, after *string) (<-chan *BoardUpdate, error)
 }
 
 type CreateSubscriptionInputResolver interface {
@@ -319,6 +324,26 @@ type Query {
   an API key (` + "`" + `fw_…` + "`" + `), but ` + "`" + `createKey` + "`" + `, ` + "`" + `rotateKey` + "`" + ` and ` + "`" + `revokeKey` + "`" + `.
   """
   account: Account!
+
+  """
+  The departures or the arrivals of an airport, in the order of their best known times:
+  the legs of which this account has a subscription, whatever its state. A diverted leg
+  stands on the board of its planned destination.
+  """
+  flightBoard(
+    "The airport's IATA, ICAO or upstream code."
+    airport: String!
+    "Which board."
+    direction: BoardDirection!
+    "The first best known time there; two hours ago when it is left out."
+    from: DateTime
+    "The time before which they lie; 24 hours after ` + "`" + `from` + "`" + ` when it is left out, and at most 7 days."
+    to: DateTime
+    "How many to return, 1 to 100."
+    first: Int! = 50
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): FlightBoardConnection!
 }
 
 "What can be done."
@@ -452,6 +477,68 @@ type Subscription {
     "The ` + "`" + `cursor` + "`" + ` of the last message that was seen: what came after it follows, without loss or repetition."
     after: String
   ): FlightUpdate!
+
+  """
+  Every change of several flight legs on one stream; legs that are named twice count
+  once. First comes the present state of each, in the order of ` + "`" + `legs` + "`" + `, but for those of
+  which there is something after the cursor.
+  """
+  flightsChanged(
+    "The legs, 1 to 50."
+    legs: [LegInput!]!
+    """
+    The ` + "`" + `cursor` + "`" + ` of the last message that was seen. It says of each leg how far it was
+    told, so it may be of other legs: those that it does not know begin with their present
+    state.
+    """
+    after: String
+  ): FlightUpdate!
+
+  """
+  Every event of one subscription as it is recorded, sent or not, in the order of its
+  sequence. The first message is the subscription as it stands, with no event; it is left
+  out when there is something after the cursor. The stream ends when the subscription is
+  deleted.
+  """
+  subscriptionEvents(
+    "The subscription's id."
+    id: ID!
+    "The ` + "`" + `cursor` + "`" + ` of the last message that was seen: what came after it follows, without loss or repetition."
+    after: String
+  ): SubscriptionEvent!
+
+  """
+  Every attempt to deliver to one subscription as it is logged. The first message is the
+  subscription as it stands, with no attempt; it is left out when there is something after
+  the cursor. The stream ends when the subscription is deleted.
+  """
+  deliveryAttempts(
+    "The subscription's id."
+    id: ID!
+    "The ` + "`" + `cursor` + "`" + ` of the last message that was seen: what came after it follows, without loss or repetition."
+    after: String
+  ): DeliveryAttempt!
+
+  """
+  The departures or the arrivals of an airport as they change: the legs of which this
+  account has a subscription, whatever its state, and whose best known time there lies in
+  the window. First comes each of them, or, with a cursor, what has become of the board
+  since: legs that were added, changed and removed. At most 200 legs; each counts as one
+  that is watched live, and stays polled. When there come to be more than may be, the
+  stream ends, and says why when it is opened again.
+  """
+  board(
+    "The airport's IATA, ICAO or upstream code."
+    airport: String!
+    "Which board."
+    direction: BoardDirection!
+    "How many hours ago the best known time may be, 0 to 24."
+    hoursBack: Int! = 2
+    "How many hours ahead it may be, 1 to 72."
+    hoursAhead: Int! = 12
+    "The ` + "`" + `cursor` + "`" + ` of the last message that was seen: what became of the board after it follows, without loss or repetition."
+    after: String
+  ): BoardUpdate!
 }
 
 "Names one leg of a flight. Carrier, number and date name the flight; the rest selects a leg where there are several."
@@ -1333,6 +1420,10 @@ type AccountPlan {
   watchedFlights: Count
   "How many legs it may watch live at the same time."
   liveLegs: Count
+  "How many connections it may have open: websockets, and answers that are streams."
+  connections: Count
+  "How many live operations it may have open on them."
+  streams: Count
 }
 
 "How many requests fit into a window of UTC time. Where it is null there is no limit."
@@ -1420,6 +1511,82 @@ type AuditEntry {
   "The id of the request."
   requestId: String
 }
+
+"One message about the events of a subscription."
+type SubscriptionEvent {
+  "Give it as ` + "`" + `after` + "`" + ` to go on from here."
+  cursor: String!
+  "The subscription as it stands; in the first message, which has no event."
+  subscription: FlightSubscription
+  "The event as it was recorded; in every message but the first."
+  event: SentEvent
+}
+
+"One message about the attempts to deliver to a subscription."
+type DeliveryAttempt {
+  "Give it as ` + "`" + `after` + "`" + ` to go on from here."
+  cursor: String!
+  "The subscription as it stands; in the first message, which has no attempt."
+  subscription: FlightSubscription
+  "The attempt as it was logged; in every message but the first."
+  attempt: Delivery
+}
+
+"The boards of an airport."
+enum BoardDirection {
+  "What leaves there."
+  DEPARTURES
+  "What arrives there."
+  ARRIVALS
+}
+
+"A page of a board, in the order of its times."
+type FlightBoardConnection {
+  "The legs of this page, the earliest first."
+  edges: [FlightBoardEdge!]!
+  "Whether there are others."
+  pageInfo: PageInfo!
+  "How many there are in all; counted up to 100,000."
+  totalCount: Int!
+}
+
+"A leg on a board, with its place."
+type FlightBoardEdge {
+  "Give it as ` + "`" + `after` + "`" + ` to go on behind it."
+  cursor: String!
+  "Names the leg, as ` + "`" + `leg` + "`" + ` does in the messages of ` + "`" + `board` + "`" + `."
+  leg: ID!
+  "The best known time by which it is placed: actual, else estimated, else scheduled."
+  time: DateTime!
+  "The leg as the upstream last described it."
+  node: FlightSnapshot!
+}
+
+"One message of a live board."
+type BoardUpdate {
+  "Give it as ` + "`" + `after` + "`" + ` to go on from here."
+  cursor: String!
+  "What became of the leg."
+  change: BoardChange!
+  "Names the leg: the same in every message about it."
+  leg: ID!
+  "The leg after the change; null when it was removed."
+  flight: FlightSnapshot
+  "What changed about it; empty unless ` + "`" + `change` + "`" + ` is ` + "`" + `CHANGED` + "`" + `."
+  changes: [Change!]!
+  "When the snapshot was fetched that the changes were computed against."
+  previousFetchedAt: DateTime
+}
+
+"What becomes of a leg on a live board."
+enum BoardChange {
+  "It stands on the board."
+  ADDED
+  "Something about it changed."
+  CHANGED
+  "It stands there no longer: its time has left the window, its route has changed, or the last subscription of it was deleted."
+  REMOVED
+}
 `, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
@@ -1458,6 +1625,10 @@ func (ec *executionContext) childFields_AccountPlan(ctx context.Context, field g
 		return ec.fieldContext_AccountPlan_watchedFlights(ctx, field)
 	case "liveLegs":
 		return ec.fieldContext_AccountPlan_liveLegs(ctx, field)
+	case "connections":
+		return ec.fieldContext_AccountPlan_connections(ctx, field)
+	case "streams":
+		return ec.fieldContext_AccountPlan_streams(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AccountPlan", field.Name)
 }
@@ -1538,6 +1709,24 @@ func (ec *executionContext) childFields_AuditEntry(ctx context.Context, field gr
 		return ec.fieldContext_AuditEntry_requestId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AuditEntry", field.Name)
+}
+
+func (ec *executionContext) childFields_BoardUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_BoardUpdate_cursor(ctx, field)
+	case "change":
+		return ec.fieldContext_BoardUpdate_change(ctx, field)
+	case "leg":
+		return ec.fieldContext_BoardUpdate_leg(ctx, field)
+	case "flight":
+		return ec.fieldContext_BoardUpdate_flight(ctx, field)
+	case "changes":
+		return ec.fieldContext_BoardUpdate_changes(ctx, field)
+	case "previousFetchedAt":
+		return ec.fieldContext_BoardUpdate_previousFetchedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BoardUpdate", field.Name)
 }
 
 func (ec *executionContext) childFields_CarrierRef(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1624,6 +1813,18 @@ func (ec *executionContext) childFields_Delivery(ctx context.Context, field grap
 		return ec.fieldContext_Delivery_responseBody(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Delivery", field.Name)
+}
+
+func (ec *executionContext) childFields_DeliveryAttempt(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_DeliveryAttempt_cursor(ctx, field)
+	case "subscription":
+		return ec.fieldContext_DeliveryAttempt_subscription(ctx, field)
+	case "attempt":
+		return ec.fieldContext_DeliveryAttempt_attempt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeliveryAttempt", field.Name)
 }
 
 func (ec *executionContext) childFields_DeliveryConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1718,6 +1919,32 @@ func (ec *executionContext) childFields_EventLog(ctx context.Context, field grap
 		return ec.fieldContext_EventLog_data(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EventLog", field.Name)
+}
+
+func (ec *executionContext) childFields_FlightBoardConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FlightBoardConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FlightBoardConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FlightBoardConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightBoardConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FlightBoardEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FlightBoardEdge_cursor(ctx, field)
+	case "leg":
+		return ec.fieldContext_FlightBoardEdge_leg(ctx, field)
+	case "time":
+		return ec.fieldContext_FlightBoardEdge_time(ctx, field)
+	case "node":
+		return ec.fieldContext_FlightBoardEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightBoardEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_FlightEndpoint(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2124,6 +2351,18 @@ func (ec *executionContext) childFields_SigningSecret(ctx context.Context, field
 		return ec.fieldContext_SigningSecret_secret(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SigningSecret", field.Name)
+}
+
+func (ec *executionContext) childFields_SubscriptionEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_SubscriptionEvent_cursor(ctx, field)
+	case "subscription":
+		return ec.fieldContext_SubscriptionEvent_subscription(ctx, field)
+	case "event":
+		return ec.fieldContext_SubscriptionEvent_event(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubscriptionEvent", field.Name)
 }
 
 func (ec *executionContext) childFields_SubscriptionPage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2694,6 +2933,60 @@ func (ec *executionContext) field_Query_country_args(ctx context.Context, rawArg
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_flightBoard_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "airport",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["airport"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (BoardDirection, error) {
+			return ec.unmarshalNBoardDirection2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (*flight.Time, error) {
+			return ec.unmarshalODateTime2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (*flight.Time, error) {
+			return ec.unmarshalODateTime2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_flight_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2828,6 +3121,74 @@ func (ec *executionContext) field_Query_subscriptions_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_board_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "airport",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["airport"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (BoardDirection, error) {
+			return ec.unmarshalNBoardDirection2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "hoursBack",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["hoursBack"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "hoursAhead",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["hoursAhead"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_deliveryAttempts_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_flightChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2839,6 +3200,50 @@ func (ec *executionContext) field_Subscription_flightChanged_args(ctx context.Co
 		return nil, err
 	}
 	args["leg"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_flightsChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "legs",
+		func(ctx context.Context, v any) ([]LegInput, error) {
+			return ec.unmarshalNLegInput2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐLegInputᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["legs"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_subscriptionEvents_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
@@ -3229,6 +3634,52 @@ func (ec *executionContext) _AccountPlan_liveLegs(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_AccountPlan_liveLegs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountPlan", field, false, false, errors.New("field of type Count does not have child fields"))
+}
+
+func (ec *executionContext) _AccountPlan_connections(ctx context.Context, field graphql.CollectedField, obj *AccountPlan) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountPlan_connections(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Connections, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOCount2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccountPlan_connections(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountPlan", field, false, false, errors.New("field of type Count does not have child fields"))
+}
+
+func (ec *executionContext) _AccountPlan_streams(ctx context.Context, field graphql.CollectedField, obj *AccountPlan) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountPlan_streams(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Streams, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOCount2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccountPlan_streams(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AccountPlan", field, false, false, errors.New("field of type Count does not have child fields"))
 }
 
@@ -3880,6 +4331,162 @@ func (ec *executionContext) fieldContext_AuditEntry_requestId(_ context.Context,
 	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _BoardUpdate_cursor(ctx context.Context, field graphql.CollectedField, obj *BoardUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BoardUpdate_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BoardUpdate_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BoardUpdate", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _BoardUpdate_change(ctx context.Context, field graphql.CollectedField, obj *BoardUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BoardUpdate_change(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Change, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v BoardChange) graphql.Marshaler {
+			return ec.marshalNBoardChange2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardChange(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BoardUpdate_change(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BoardUpdate", field, false, false, errors.New("field of type BoardChange does not have child fields"))
+}
+
+func (ec *executionContext) _BoardUpdate_leg(ctx context.Context, field graphql.CollectedField, obj *BoardUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BoardUpdate_leg(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Leg, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BoardUpdate_leg(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BoardUpdate", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _BoardUpdate_flight(ctx context.Context, field graphql.CollectedField, obj *BoardUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BoardUpdate_flight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Flight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Snapshot) graphql.Marshaler {
+			return ec.marshalOFlightSnapshot2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSnapshot(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_BoardUpdate_flight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BoardUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSnapshot(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BoardUpdate_changes(ctx context.Context, field graphql.CollectedField, obj *BoardUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BoardUpdate_changes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []flight.Change) graphql.Marshaler {
+			return ec.marshalNChange2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐChangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BoardUpdate_changes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BoardUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Change(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BoardUpdate_previousFetchedAt(ctx context.Context, field graphql.CollectedField, obj *BoardUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BoardUpdate_previousFetchedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PreviousFetchedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Time) graphql.Marshaler {
+			return ec.marshalODateTime2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_BoardUpdate_previousFetchedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BoardUpdate", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _CarrierRef_iata(ctx context.Context, field graphql.CollectedField, obj *flight.CarrierRef) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4522,6 +5129,93 @@ func (ec *executionContext) _Delivery_responseBody(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_Delivery_responseBody(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeliveryAttempt_cursor(ctx context.Context, field graphql.CollectedField, obj *DeliveryAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryAttempt_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryAttempt_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeliveryAttempt", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeliveryAttempt_subscription(ctx context.Context, field graphql.CollectedField, obj *DeliveryAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryAttempt_subscription(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subscription, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Subscription) graphql.Marshaler {
+			return ec.marshalOFlightSubscription2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSubscription(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryAttempt_subscription(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliveryAttempt",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSubscription(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeliveryAttempt_attempt(ctx context.Context, field graphql.CollectedField, obj *DeliveryAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryAttempt_attempt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attempt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Delivery) graphql.Marshaler {
+			return ec.marshalODelivery2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐDelivery(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryAttempt_attempt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliveryAttempt",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Delivery(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _DeliveryConnection_edges(ctx context.Context, field graphql.CollectedField, obj *DeliveryConnection) (ret graphql.Marshaler) {
@@ -5216,6 +5910,194 @@ func (ec *executionContext) fieldContext_EventLog_data(_ context.Context, field 
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_SentEvent(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightBoardConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FlightBoardConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightBoardConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []FlightBoardEdge) graphql.Marshaler {
+			return ec.marshalNFlightBoardEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightBoardEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightBoardConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightBoardConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightBoardEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightBoardConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FlightBoardConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightBoardConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightBoardConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightBoardConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightBoardConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *FlightBoardConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightBoardConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightBoardConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightBoardConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlightBoardEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *FlightBoardEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightBoardEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightBoardEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightBoardEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlightBoardEdge_leg(ctx context.Context, field graphql.CollectedField, obj *FlightBoardEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightBoardEdge_leg(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Leg, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightBoardEdge_leg(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightBoardEdge", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _FlightBoardEdge_time(ctx context.Context, field graphql.CollectedField, obj *FlightBoardEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightBoardEdge_time(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Time, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightBoardEdge_time(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightBoardEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _FlightBoardEdge_node(ctx context.Context, field graphql.CollectedField, obj *FlightBoardEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightBoardEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Snapshot) graphql.Marshaler {
+			return ec.marshalNFlightSnapshot2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSnapshot(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightBoardEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightBoardEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSnapshot(ctx, field)
 		},
 	}
 	return fc, nil
@@ -9013,6 +9895,50 @@ func (ec *executionContext) fieldContext_Query_account(_ context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_flightBoard(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_flightBoard(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().FlightBoard(ctx, fc.Args["airport"].(string), fc.Args["direction"].(BoardDirection), fc.Args["from"].(*flight.Time), fc.Args["to"].(*flight.Time), fc.Args["first"].(int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FlightBoardConnection) graphql.Marshaler {
+			return ec.marshalNFlightBoardConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightBoardConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_flightBoard(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightBoardConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_flightBoard_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9625,6 +10551,269 @@ func (ec *executionContext) fieldContext_Subscription_flightChanged(ctx context.
 	if fc.Args, err = ec.field_Subscription_flightChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_flightsChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_flightsChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().FlightsChanged(ctx, fc.Args["legs"].([]LegInput), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FlightUpdate) graphql.Marshaler {
+			return ec.marshalNFlightUpdate2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_flightsChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_flightsChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_subscriptionEvents(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_subscriptionEvents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().SubscriptionEvents(ctx, fc.Args["id"].(string), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SubscriptionEvent) graphql.Marshaler {
+			return ec.marshalNSubscriptionEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSubscriptionEvent(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_subscriptionEvents(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SubscriptionEvent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_subscriptionEvents_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_deliveryAttempts(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_deliveryAttempts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().DeliveryAttempts(ctx, fc.Args["id"].(string), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeliveryAttempt) graphql.Marshaler {
+			return ec.marshalNDeliveryAttempt2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryAttempt(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_deliveryAttempts(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeliveryAttempt(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_deliveryAttempts_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_board(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_board(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().Board(ctx, fc.Args["airport"].(string), fc.Args["direction"].(BoardDirection), fc.Args["hoursBack"].(int), fc.Args["hoursAhead"].(int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *BoardUpdate) graphql.Marshaler {
+			return ec.marshalNBoardUpdate2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_board(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BoardUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_board_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SubscriptionEvent_cursor(ctx context.Context, field graphql.CollectedField, obj *SubscriptionEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SubscriptionEvent_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SubscriptionEvent_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SubscriptionEvent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SubscriptionEvent_subscription(ctx context.Context, field graphql.CollectedField, obj *SubscriptionEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SubscriptionEvent_subscription(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subscription, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Subscription) graphql.Marshaler {
+			return ec.marshalOFlightSubscription2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSubscription(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SubscriptionEvent_subscription(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SubscriptionEvent",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSubscription(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SubscriptionEvent_event(ctx context.Context, field graphql.CollectedField, obj *SubscriptionEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SubscriptionEvent_event(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Event, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.SentEvent) graphql.Marshaler {
+			return ec.marshalOSentEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSentEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SubscriptionEvent_event(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SubscriptionEvent",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SentEvent(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -11579,6 +12768,16 @@ func (ec *executionContext) _AccountPlan(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "connections":
+			out.Values[i] = ec._AccountPlan_connections(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "streams":
+			out.Values[i] = ec._AccountPlan_streams(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11843,6 +13042,69 @@ func (ec *executionContext) _AuditEntry(ctx context.Context, sel ast.SelectionSe
 			}
 		case "requestId":
 			out.Values[i] = ec._AuditEntry_requestId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var boardUpdateImplementors = []string{"BoardUpdate"}
+
+func (ec *executionContext) _BoardUpdate(ctx context.Context, sel ast.SelectionSet, obj *BoardUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, boardUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BoardUpdate")
+		case "cursor":
+			out.Values[i] = ec._BoardUpdate_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "change":
+			out.Values[i] = ec._BoardUpdate_change(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "leg":
+			out.Values[i] = ec._BoardUpdate_leg(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "flight":
+			out.Values[i] = ec._BoardUpdate_flight(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "changes":
+			out.Values[i] = ec._BoardUpdate_changes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "previousFetchedAt":
+			out.Values[i] = ec._BoardUpdate_previousFetchedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -12148,6 +13410,54 @@ func (ec *executionContext) _Delivery(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "responseBody":
 			out.Values[i] = ec._Delivery_responseBody(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deliveryAttemptImplementors = []string{"DeliveryAttempt"}
+
+func (ec *executionContext) _DeliveryAttempt(ctx context.Context, sel ast.SelectionSet, obj *DeliveryAttempt) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deliveryAttemptImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeliveryAttempt")
+		case "cursor":
+			out.Values[i] = ec._DeliveryAttempt_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "subscription":
+			out.Values[i] = ec._DeliveryAttempt_subscription(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "attempt":
+			out.Values[i] = ec._DeliveryAttempt_attempt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -12542,6 +13852,107 @@ func (ec *executionContext) _EventLog(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "data":
 			out.Values[i] = ec._EventLog_data(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flightBoardConnectionImplementors = []string{"FlightBoardConnection"}
+
+func (ec *executionContext) _FlightBoardConnection(ctx context.Context, sel ast.SelectionSet, obj *FlightBoardConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightBoardConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightBoardConnection")
+		case "edges":
+			out.Values[i] = ec._FlightBoardConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FlightBoardConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._FlightBoardConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flightBoardEdgeImplementors = []string{"FlightBoardEdge"}
+
+func (ec *executionContext) _FlightBoardEdge(ctx context.Context, sel ast.SelectionSet, obj *FlightBoardEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightBoardEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightBoardEdge")
+		case "cursor":
+			out.Values[i] = ec._FlightBoardEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "leg":
+			out.Values[i] = ec._FlightBoardEdge_leg(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "time":
+			out.Values[i] = ec._FlightBoardEdge_time(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FlightBoardEdge_node(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -14241,6 +15652,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "flightBoard":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_flightBoard(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -14622,9 +16055,65 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "flightChanged":
 		return ec._Subscription_flightChanged(ctx, fields[0])
+	case "flightsChanged":
+		return ec._Subscription_flightsChanged(ctx, fields[0])
+	case "subscriptionEvents":
+		return ec._Subscription_subscriptionEvents(ctx, fields[0])
+	case "deliveryAttempts":
+		return ec._Subscription_deliveryAttempts(ctx, fields[0])
+	case "board":
+		return ec._Subscription_board(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
+}
+
+var subscriptionEventImplementors = []string{"SubscriptionEvent"}
+
+func (ec *executionContext) _SubscriptionEvent(ctx context.Context, sel ast.SelectionSet, obj *SubscriptionEvent) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, subscriptionEventImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SubscriptionEvent")
+		case "cursor":
+			out.Values[i] = ec._SubscriptionEvent_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "subscription":
+			out.Values[i] = ec._SubscriptionEvent_subscription(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "event":
+			out.Values[i] = ec._SubscriptionEvent_event(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
 }
 
 var subscriptionPageImplementors = []string{"SubscriptionPage"}
@@ -15295,6 +16784,48 @@ func (ec *executionContext) marshalNAuditEntry2ᚕgithubᚗcomᚋflightwireᚋfl
 	return ret
 }
 
+func (ec *executionContext) unmarshalNBoardChange2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardChange(ctx context.Context, v any) (BoardChange, error) {
+	res, err := UnmarshalBoardChange(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNBoardChange2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardChange(ctx context.Context, sel ast.SelectionSet, v BoardChange) graphql.Marshaler {
+	_ = sel
+	res := MarshalBoardChange(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNBoardDirection2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardDirection(ctx context.Context, v any) (BoardDirection, error) {
+	res, err := UnmarshalBoardDirection(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNBoardDirection2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardDirection(ctx context.Context, sel ast.SelectionSet, v BoardDirection) graphql.Marshaler {
+	_ = sel
+	res := MarshalBoardDirection(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNBoardUpdate2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐBoardUpdate(ctx context.Context, sel ast.SelectionSet, v *BoardUpdate) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._BoardUpdate(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -15504,6 +17035,16 @@ func (ec *executionContext) marshalNDelivery2ᚖgithubᚗcomᚋflightwireᚋflig
 	return ec._Delivery(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNDeliveryAttempt2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryAttempt(ctx context.Context, sel ast.SelectionSet, v *DeliveryAttempt) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeliveryAttempt(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNDeliveryConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryConnection(ctx context.Context, sel ast.SelectionSet, v *DeliveryConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -15612,6 +17153,36 @@ func (ec *executionContext) marshalNEventType2githubᚗcomᚋflightwireᚋflight
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNFlightBoardConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightBoardConnection(ctx context.Context, sel ast.SelectionSet, v *FlightBoardConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlightBoardConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFlightBoardEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightBoardEdge(ctx context.Context, sel ast.SelectionSet, v FlightBoardEdge) graphql.Marshaler {
+	return ec._FlightBoardEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNFlightBoardEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightBoardEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []FlightBoardEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFlightBoardEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightBoardEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNFlightEndpoint2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐEndpoint(ctx context.Context, sel ast.SelectionSet, v flight.Endpoint) graphql.Marshaler {
@@ -16067,6 +17638,16 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	return ret
 }
 
+func (ec *executionContext) marshalNSubscriptionEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSubscriptionEvent(ctx context.Context, sel ast.SelectionSet, v *SubscriptionEvent) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SubscriptionEvent(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNSubscriptionPage2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSubscriptionPage(ctx context.Context, sel ast.SelectionSet, v *SubscriptionPage) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -16406,6 +17987,29 @@ func (ec *executionContext) marshalODateTime2string(ctx context.Context, sel ast
 	return res
 }
 
+func (ec *executionContext) unmarshalODateTime2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx context.Context, v any) (*flight.Time, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(flight.Time)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODateTime2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐTime(ctx context.Context, sel ast.SelectionSet, v *flight.Time) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalODelivery2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐDelivery(ctx context.Context, sel ast.SelectionSet, v *flight.Delivery) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Delivery(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOFlightEndpoint2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐEndpoint(ctx context.Context, sel ast.SelectionSet, v *flight.Endpoint) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -16425,6 +18029,13 @@ func (ec *executionContext) marshalOFlightSnapshot2ᚖgithubᚗcomᚋflightwire�
 		return graphql.Null
 	}
 	return ec._FlightSnapshot(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOFlightSubscription2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSubscription(ctx context.Context, sel ast.SelectionSet, v *flight.Subscription) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FlightSubscription(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOFlightSubscriptionFilter2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionFilter(ctx context.Context, v any) (*FlightSubscriptionFilter, error) {
@@ -16524,6 +18135,13 @@ func (ec *executionContext) marshalOJSON2map(ctx context.Context, sel ast.Select
 	_ = ctx
 	res := MarshalStringMap(v)
 	return res
+}
+
+func (ec *executionContext) marshalOSentEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSentEvent(ctx context.Context, sel ast.SelectionSet, v *flight.SentEvent) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SentEvent(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOString2string(ctx context.Context, v any) (string, error) {

@@ -25,10 +25,29 @@ type Authenticator interface {
 	Recent(presented string) bool
 }
 
+// OpenLimit counts the connections and the live operations that accounts have
+// open; see [access.Guard].
+type OpenLimit interface {
+	Connect(ctx context.Context, who access.Identity) (leave func(), err error)
+	Follow(ctx context.Context, who access.Identity) (leave func(), err error)
+}
+
+// noLimit counts nothing.
+type noLimit struct{}
+
+// Connect lets everyone in.
+func (noLimit) Connect(context.Context, access.Identity) (func(), error) { return func() {}, nil }
+
+// Follow lets everyone in.
+func (noLimit) Follow(context.Context, access.Identity) (func(), error) { return func() {}, nil }
+
 // HandlerConfig says how the endpoint behaves. Auth is required; zero elsewhere
 // is the default.
 type HandlerConfig struct {
 	Auth Authenticator
+
+	// Limit counts what accounts have open. nil: they may have anything.
+	Limit OpenLimit
 
 	// Context ends streams and websockets when it ends, with a close code that
 	// makes clients connect again elsewhere. nil: they end with their clients.
@@ -63,6 +82,9 @@ func (c HandlerConfig) withDefaults() HandlerConfig {
 	}
 	if c.Hold == nil {
 		c.Hold = func() func() { return func() {} }
+	}
+	if c.Limit == nil {
+		c.Limit = noLimit{}
 	}
 	c.MaxBody = or(c.MaxBody, 64<<10)
 	c.MaxTokens = or(c.MaxTokens, 2000)
@@ -199,10 +221,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := graphql.StartOperationTrace(r.Context())
-	upgrade := isWebsocket(r)
+	upgrade, stream := isWebsocket(r), strings.Contains(r.Header.Get("Accept"), typeStream)
 	if _, known := access.From(ctx); !known {
 		key := access.Presented(r)
-		if (key != "" || !upgrade) && (upgrade || !h.Auth.Recent(key)) {
+		if (key != "" || !upgrade) && (upgrade || stream || !h.Auth.Recent(key)) {
 			id, err := h.Auth.Authenticate(ctx, key)
 			if err != nil {
 				refuse(w, r, present(ctx, err))
@@ -215,7 +237,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case upgrade:
 		h.serveSocket(w, r)
-	case strings.Contains(r.Header.Get("Accept"), "text/event-stream"):
+	case stream:
 		h.serveStream(w, r)
 	default:
 		h.serveOnce(w, r)
@@ -244,7 +266,7 @@ func statusOf(code flight.Code) int {
 		return http.StatusUnauthorized
 	case flight.CodeAccountDisabled:
 		return http.StatusForbidden
-	case flight.CodeQuotaExceeded:
+	case flight.CodeQuotaExceeded, flight.CodeConnectionLimit, flight.CodeStreamLimit:
 		return http.StatusTooManyRequests
 	case flight.CodeQuotaUnavailable:
 		return http.StatusServiceUnavailable

@@ -65,11 +65,11 @@ func (h *histories) History(ctx context.Context, s *flight.Snapshot, first int, 
 	if err != nil {
 		return nil, err
 	}
-	if after != nil && (at.flightID != id || at.version < 1 || at.version > version) {
+	if after != nil && (at.id != id || at.place < 1 || at.place > version) {
 		v.Add("after", "must be a cursor of this leg's history")
 		return nil, v.Err()
 	}
-	return h.page(ctx, id, at.version, first)
+	return h.page(ctx, id, at.place, first)
 }
 
 // page reads the entries before a version; 0: from what stands.

@@ -22,10 +22,12 @@ func (r *Resolver) listen(ctx context.Context) {
 		} else {
 			deaf = false
 			r.lookups.doubtAll()
-			r.live.ringAll()
+			r.live.rangAll()
 			for ring := range rings {
-				r.lookups.rang(ring.FlightID, ring.Key)
-				r.live.ring(ring.FlightID)
+				if ring.FlightID != "" {
+					r.lookups.rang(ring.FlightID, ring.Key)
+				}
+				r.live.rang(ring)
 			}
 		}
 		select {

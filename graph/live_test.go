@@ -98,18 +98,18 @@ func TestFlightChangedErrors(t *testing.T) {
 	in.Origin = "SFO"
 	_, err = s.FlightChanged(g.ctx, in, nil)
 	wantCode(t, err, flight.CodeLegNotFound)
-	own := g.r.live
+	own := g.r.live.legs
 	present := next(t, g.follow(g.ctx, nil)).Cursor
 	at, _ := parseCursor(present)
-	for _, bad := range []string{"", "x", "!!!", cursor{"flt_other", 1}.String(), cursor{at.flightID, at.version + 1}.String(), cursor{at.flightID, -1}.String(), "LjE"} {
+	for _, bad := range []string{"", "x", "!!!", cursor{"flt_other", 1}.String(), cursor{at.id, at.place + 1}.String(), cursor{at.id, -1}.String(), "LjE"} {
 		_, err := s.FlightChanged(g.ctx, aa100, &bad)
 		wantFields(t, err, "after")
 	}
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	for _, leg := range own.legs {
-		if leg.viewers != 1 {
-			t.Errorf("%d viewers are counted", leg.viewers)
+	for _, leg := range own.open {
+		if leg.readers != 1 {
+			t.Errorf("%d viewers are counted", leg.readers)
 		}
 	}
 }
@@ -166,8 +166,8 @@ func TestLiveEnds(t *testing.T) {
 		all = append(all, g.follow(ctx, nil))
 	}
 	next(t, all[0])
-	if len(g.r.live.legs) != 1 {
-		t.Errorf("%d tails for one leg", len(g.r.live.legs))
+	if n := len(g.r.live.legs.ids()); n != 1 {
+		t.Errorf("%d tails for one leg", n)
 	}
 	g.move("C1")
 	wantGate(t, next(t, all[0]), "C1")
@@ -176,7 +176,7 @@ func TestLiveEnds(t *testing.T) {
 		for range c {
 		}
 	}
-	if len(g.r.live.legs) != 0 {
+	if len(g.r.live.legs.ids()) != 0 {
 		t.Error("a tail is left")
 	}
 	goleak.VerifyNone(t, before)

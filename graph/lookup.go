@@ -84,7 +84,9 @@ func weigh(_ flight.Key, a *answer) uint32 {
 func (l *lookups) rang(flightID, key string) {
 	n := l.rings.Add(1)
 	l.last.Set(flightID, n)
-	l.last.Set(key, n)
+	if key != "" {
+		l.last.Set(key, n)
+	}
 }
 
 // doubtAll makes every answer so far be looked up again.

@@ -17,12 +17,13 @@ import (
 )
 
 // legArguments are the fields that look legs up or watch them live, with the
-// argument that names one or a list.
+// argument that names one, or a list of them.
 var legArguments = map[string]string{
 	"Query.flight":                "leg",
 	"Query.flights":               "legs",
 	"Mutation.createSubscription": "input",
 	"Subscription.flightChanged":  "leg",
+	"Subscription.flightsChanged": "legs",
 }
 
 // requests returns how many requests an operation costs: one, and one for each
@@ -31,12 +32,16 @@ var legArguments = map[string]string{
 func (r *Resolver) requests(ctx context.Context, op *graphql.OperationContext) int {
 	root := rootOf(op.Operation.Operation)
 	named := map[flight.Key]map[flight.Selector]bool{}
+	legs := 0
 	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, []string{root}) {
-		argument := legArguments[root+"."+f.Name]
-		if argument == "" {
+		field := root + "." + f.Name
+		if field == "Subscription.board" {
+			legs += r.boardLegs(ctx, f.ArgumentMap(op.Variables))
+		}
+		if legArguments[field] == "" {
 			continue
 		}
-		for _, values := range legsNamed(f.ArgumentMap(op.Variables)[argument]) {
+		for _, values := range legsNamed(f.ArgumentMap(op.Variables)[legArguments[field]]) {
 			var v flight.Invalid
 			key, sel := r.parseLeg(&v, legInput(values))
 			if len(v) > 0 {
@@ -48,7 +53,6 @@ func (r *Resolver) requests(ctx context.Context, op *graphql.OperationContext) i
 			named[key][sel] = true
 		}
 	}
-	legs := 0
 	for key, selectors := range named {
 		legs += r.distinct(ctx, key, selectors)
 	}
@@ -83,6 +87,26 @@ func legsNamed(argument any) (legs []map[string]any) {
 		return nil
 	}
 	return legs
+}
+
+// boardLegs returns how many legs stand on the live board that is asked for.
+func (r *Resolver) boardLegs(ctx context.Context, args map[string]any) int {
+	acc, err := account(ctx)
+	if err != nil {
+		return 0
+	}
+	var v flight.Invalid
+	airport, _ := args["airport"].(string)
+	direction, _ := args["direction"].(string)
+	key := parseBoard(&v, acc, airport, boardDirections.values[direction], whole(args["hoursBack"]), whole(args["hoursAhead"]))
+	if len(v) > 0 {
+		return 0
+	}
+	legs, err := r.live.boards.read(ctx, key)
+	if err != nil || len(legs) > maxBoardLegs {
+		return 0 // it is refused
+	}
+	return len(legs)
 }
 
 func rootOf(op ast.Operation) string {

@@ -50,6 +50,10 @@ func TestMetering(t *testing.T) {
 	g.flight(LegInput{Carrier: "AA", FlightNumber: "200", Date: today}, false)
 	p := &purse{keyring: keyring{func() string { id, _ := access.From(g.ctx); return id.Account }()}, left: 1_000_000}
 	s := g.serve(func(c *HandlerConfig) { c.Auth = p })
+	for _, number := range []string{"100", "300"} { // those of a board
+		g.subscribeTo(g.ctx, leaving(number, 60))
+	}
+	g.source.say(leg("100", "JFK", "LHR"), leg("200", "DFW", "MSY"), leg("200", "MSY", "MIA"))
 	date := `, date: "` + today + `"`
 	two := `{carrier: "AA", flightNumber: "200"` + date
 	for name, c := range map[string]struct {
@@ -70,8 +74,16 @@ func TestMetering(t *testing.T) {
 		"what is no leg":              {`{ a: flight(leg: {carrier: "A", flightNumber: "x"` + date + `}) { flightKey } b: flight(leg: ` + legText("") + `) { flightKey } }`, 1},
 		"two watched by webhook": {`mutation { a: createSubscription(input: {webhookUrl: "https://example.com/", carrier: "AA", flightNumber: "100"` + date + `}) { id }
 			b: createSubscription(input: {webhookUrl: "https://example.com/", carrier: "AA", flightNumber: "200", origin: "DFW"` + date + `}) { id } }`, 2},
-		"invalid":   {`{ nothing }`, 1},
-		"malformed": {``, 1},
+		"three live legs":           {`subscription { flightsChanged(legs: [` + legText("") + `, ` + two + `, origin: "DFW"}, ` + two + `, origin: "MSY"}]) { cursor } }`, 3},
+		"two live legs of three":    {`subscription { flightsChanged(legs: [` + legText("") + `, ` + legText("") + `, ` + two + `}]) { cursor } }`, 2},
+		"one live leg, no list":     {`subscription { flightsChanged(legs: ` + legText("") + `) { cursor } }`, 1},
+		"a log":                     {`subscription { subscriptionEvents(id: "sub_1") { cursor } }`, 1},
+		"a board to look at":        {`{ flightBoard(airport: "JFK", direction: DEPARTURES) { totalCount } }`, 1},
+		"a live board":              {`subscription { board(airport: "KJFK", direction: DEPARTURES) { cursor } }`, 2},
+		"a live board with nothing": {`subscription { board(airport: "SFO", direction: ARRIVALS, hoursBack: 0) { cursor } }`, 1},
+		"a live board that is none": {`subscription { board(airport: "!", direction: DEPARTURES) { cursor } }`, 1},
+		"invalid":                   {`{ nothing }`, 1},
+		"malformed":                 {``, 1},
 	} {
 		p.cost = nil
 		r := post(t, s.URL, c.query, nil)

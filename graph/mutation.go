@@ -52,6 +52,7 @@ func (m *mutations) CreateSubscription(ctx context.Context, input CreateSubscrip
 		return nil, err
 	}
 	m.deliver(ctx)
+	m.rung(ctx, m.r.cfg.Client.RingAccount(ctx, s.Account, s.ID))
 	return s, nil
 }
 
@@ -120,7 +121,11 @@ func (m *mutations) DeleteSubscription(ctx context.Context, id string) (string, 
 	if err != nil {
 		return "", err
 	}
-	return id, m.r.cfg.DB.DeleteSubscription(ctx, acc, id)
+	err = m.r.cfg.DB.DeleteSubscription(ctx, acc, id)
+	if err == nil {
+		m.rung(ctx, m.r.cfg.Client.RingAccount(ctx, acc, id))
+	}
+	return id, err
 }
 
 // PauseSubscription stops polling and delivering; on a paused one it changes
@@ -145,6 +150,7 @@ func (m *mutations) ResumeSubscription(ctx context.Context, id string) (*flight.
 	s, err := masked(m.r.cfg.DB.ResumeSubscription(ctx, acc, id, m.r.lookups.now()))
 	if err == nil {
 		m.deliver(ctx) // one whose flight was found meanwhile hears of it at once
+		m.rung(ctx, m.r.cfg.Client.RingLogs(ctx, id))
 	}
 	return s, err
 }
@@ -161,6 +167,7 @@ func (m *mutations) TestSubscription(ctx context.Context, id string) (*TestEvent
 		return nil, err
 	}
 	m.deliver(ctx)
+	m.rung(ctx, m.r.cfg.Client.RingLogs(ctx, id))
 	return &TestEvent{EventID: event}, nil
 }
 
@@ -201,5 +208,12 @@ func signingSecret(s *flight.Subscription, err error) (*SigningSecret, error) {
 func (m *mutations) deliver(ctx context.Context) {
 	if err := m.r.cfg.Client.Deliver(ctx); err != nil {
 		slog.WarnContext(ctx, "deliveries could not be woken; the sweep will", "error", err)
+	}
+}
+
+// rung logs that viewers could not be told: they see it at their next look.
+func (m *mutations) rung(ctx context.Context, err error) {
+	if err != nil {
+		slog.WarnContext(ctx, "viewers could not be told of a change; they see it at their next look", "error", err)
 	}
 }

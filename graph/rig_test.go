@@ -116,6 +116,13 @@ func eachMode(t *testing.T, f func(t *testing.T, r *rig)) {
 }
 
 func newRig(t *testing.T, m dbtest.Mode, change func(*ResolverConfig)) *rig {
+	g := startRig(t, m, change)
+	g.ctx = access.With(t.Context(), access.Identity{Account: g.account("acme")})
+	return g
+}
+
+// startRig is a rig without an account.
+func startRig(t *testing.T, m dbtest.Mode, change func(*ResolverConfig)) *rig {
 	source := new(script)
 	source.say(leg("100", "JFK", "LHR"))
 	client := jobs.NewClient(m.Redis)
@@ -130,9 +137,7 @@ func newRig(t *testing.T, m dbtest.Mode, change func(*ResolverConfig)) *rig {
 	go func() { defer close(done); r.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-done })
 	eventually(t, "the bell is listened to", func() bool { return r.lookups.doubted.Load() > 0 })
-	g := &rig{t: t, db: m.DB, source: source, intake: intake, r: r}
-	g.ctx = access.With(t.Context(), access.Identity{Account: g.account("acme")})
-	return g
+	return &rig{t: t, db: m.DB, source: source, intake: intake, r: r}
 }
 
 // sqliteRig is a rig in the embedded mode alone.

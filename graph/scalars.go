@@ -211,6 +211,8 @@ var (
 	eventStatuses      = newNames(flight.EventPending, flight.EventDelivered, flight.EventFailed, flight.EventMissed)
 	subscriptionOrders = newNames(db.CreatedDescending, db.CreatedAscending, db.DateAscending, db.DateDescending)
 	deliveryStatuses   = newNames(flight.DeliverySucceeded, flight.DeliveryRetrying, flight.DeliveryFailed, flight.DeliveryInterrupted)
+	boardDirections    = newNames(BoardDepartures, BoardArrivals)
+	boardChanges       = newNames(BoardAdded, BoardChanged, BoardRemoved)
 )
 
 // MarshalChangeType writes the enum ChangeType.

@@ -91,6 +91,8 @@ func TestEnums(t *testing.T) {
 	check("EventType", plain(eventTypes))
 	check("EventStatus", plain(eventStatuses))
 	check("DeliveryStatus", plain(deliveryStatuses))
+	check("BoardDirection", plain(boardDirections))
+	check("BoardChange", plain(boardChanges))
 	if len(flight.ChangeTypes) != 23 || len(changeTypes.values) != 23 {
 		t.Error("the contract has 23 change types")
 	}

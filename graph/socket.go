@@ -10,6 +10,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/flightwire/flightwire/access"
@@ -27,7 +28,7 @@ const (
 	closeSubprotocol  websocket.StatusCode = 4406
 	closeInitTimeout  websocket.StatusCode = 4408
 	closeDuplicate    websocket.StatusCode = 4409
-	closeManyInits    websocket.StatusCode = 4429
+	closeTooMany      websocket.StatusCode = 4429 // connection_init, or connections of the account
 )
 
 // message is a message of the protocol, in either direction.
@@ -50,6 +51,7 @@ type socket struct {
 	work   sync.WaitGroup
 
 	unwatch func() // ends the watch on the key; the reader's
+	leave   func() // counts the connection out; the reader's
 
 	// slots has one for each goroutine of an operation, those too that have
 	// been completed and are not over yet: a client that starts and completes
@@ -75,7 +77,7 @@ func (h *handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, end := context.WithCancel(context.WithoutCancel(r.Context()))
-	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation), unwatch: func() {}, slots: make(chan struct{}, h.MaxOperations)}
+	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation), unwatch: func() {}, leave: func() {}, slots: make(chan struct{}, h.MaxOperations)}
 	release := h.Hold()
 	go func() {
 		defer release()
@@ -88,7 +90,7 @@ func (h *handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 func (s *socket) serve(ctx context.Context, end context.CancelFunc) {
 	h, conn := s.h, s.conn
 	defer s.work.Wait()
-	defer func() { s.unwatch() }()
+	defer func() { s.unwatch(); s.leave() }()
 	defer end()
 	defer func() { _ = conn.CloseNow() }()
 	defer func() { // nothing else catches it in this goroutine
@@ -166,7 +168,7 @@ func (s *socket) handle(m message, late *time.Timer) bool {
 	switch m.Type {
 	case "connection_init":
 		if s.ready {
-			s.close(closeManyInits, "Too many initialisation requests")
+			s.close(closeTooMany, "Too many initialisation requests")
 			return false
 		}
 		return s.init(m.Payload, late)
@@ -213,6 +215,13 @@ func (s *socket) init(payload json.RawMessage, late *time.Timer) bool {
 	if !late.Stop() { // the close is on its way
 		return false
 	}
+	who, _ := access.From(s.ctx)
+	leave, err := s.h.Limit.Connect(s.ctx, who)
+	if err != nil {
+		s.close(closeTooMany, "Too many connections: send several operations over one, or move to a larger plan")
+		return false
+	}
+	s.leave = leave
 	s.ready = true
 	s.unwatch = s.h.keys.watch(s.key, func() { s.close(closeForbidden, "Forbidden: the API key is not valid any more") })
 	return s.send(message{Type: "connection_ack"})
@@ -312,6 +321,14 @@ func (s *socket) results(ctx context.Context, op *operation, p *params) gqlerror
 		return gqlerror.List{bad.graphQL()}
 	case errs != nil:
 		return s.h.exec.DispatchError(graphql.WithOperationContext(ctx, oc), errs).Errors
+	}
+	if oc.Operation.Operation == ast.Subscription {
+		who, _ := access.From(ctx)
+		leave, err := s.h.Limit.Follow(ctx, who)
+		if err != nil {
+			return gqlerror.List{s.refusal(ctx, err)}
+		}
+		defer leave()
 	}
 	s.h.each(ctx, oc, func(resp *graphql.Response) bool {
 		return s.send(message{ID: op.id, Type: "next", Payload: encode(ctx, resp)})

@@ -120,9 +120,7 @@ func TestSocket(t *testing.T) {
 	c.send(`{"id":"1","type":"complete"}`)
 	c.send(`{"id":"never","type":"complete"}`)
 	eventually(t, "the viewer leaves", func() bool {
-		g.r.live.mu.Lock()
-		defer g.r.live.mu.Unlock()
-		return len(g.r.live.legs) == 0
+		return len(g.r.live.legs.ids()) == 0
 	})
 	c.subscribe("1", strings.Replace(live, "$leg)", `{carrier:"AA",flightNumber:"999",date:"`+today+`"})`, 1))
 	c.want("1", "error", `GRAPHQL_VALIDATION_FAILED`) // an unused variable
@@ -172,7 +170,7 @@ func TestSocketProtocol(t *testing.T) {
 	}
 	c := dial(t, s).init()
 	c.send(`{"type":"connection_init"}`)
-	c.wantClose(closeManyInits)
+	c.wantClose(closeTooMany)
 
 	c = dial(t, s).init()
 	c.subscribe("1", live)
@@ -228,9 +226,7 @@ func TestSocketLeaks(t *testing.T) {
 	}
 	_ = rude.conn.CloseNow()
 	eventually(t, "every viewer is counted out", func() bool {
-		g.r.live.mu.Lock()
-		defer g.r.live.mu.Unlock()
-		return len(g.r.live.legs) == 0
+		return len(g.r.live.legs.ids()) == 0
 	})
 	_ = stuck.Close()
 	s.Close()

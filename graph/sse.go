@@ -72,6 +72,12 @@ func (h *handler) serveStream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	leave, err := h.follow(ctx, op, errs)
+	if err != nil {
+		refuse(w, r, refusal(ctx, err, r.URL.Path, r.Header))
+		return
+	}
+	defer leave()
 	w.Header().Set("Content-Type", typeStream+"; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy that waits for more would hold events back
@@ -140,4 +146,23 @@ func (h *handler) pump(ctx context.Context, cancel context.CancelFunc, s *stream
 			return
 		}
 	}
+}
+
+// follow counts a live operation and its connection in; what is over at once
+// counts as neither. The errors are those of [OpenLimit].
+func (h *handler) follow(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List) (leave func(), err error) {
+	if errs != nil || op.Operation.Operation != ast.Subscription {
+		return func() {}, nil
+	}
+	who, _ := access.From(ctx)
+	disconnect, err := h.Limit.Connect(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	unfollow, err := h.Limit.Follow(ctx, who)
+	if err != nil {
+		disconnect()
+		return nil, err
+	}
+	return func() { unfollow(); disconnect() }, nil
 }

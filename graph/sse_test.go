@@ -56,9 +56,7 @@ func TestStream(t *testing.T) {
 	}
 	leave()
 	eventually(t, "the end of the stream", func() bool {
-		g.r.live.mu.Lock()
-		defer g.r.live.mu.Unlock()
-		return len(g.r.live.legs) == 0
+		return len(g.r.live.legs.ids()) == 0
 	})
 
 	// A query, and a document that is wrong, come and complete.

@@ -3,10 +3,8 @@ package graph
 import (
 	"context"
 	"encoding/base64"
-	"log/slog"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db"
@@ -16,15 +14,16 @@ import (
 // streams are the use cases that go on.
 type streams struct{ r *Resolver }
 
-// cursor is a place in a leg's updates: behind the one of that version.
+// cursor is a place in a log: of a leg's updates, behind the one of that
+// version, or of a subscription's events or attempts.
 type cursor struct {
-	flightID string
-	version  int64
+	id    string // of the leg or the subscription
+	place int64
 }
 
 // String returns the opaque form.
 func (c cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(c.flightID + "." + strconv.FormatInt(c.version, 10)))
+	return base64.RawURLEncoding.EncodeToString([]byte(c.id + "." + strconv.FormatInt(c.place, 10)))
 }
 
 func parseCursor(s string) (c cursor, ok bool) {
@@ -45,7 +44,7 @@ var errCursor = &flight.Error{
 // FlightChanged follows one leg until ctx ends, which closes the channel. The
 // first message is the present state, without changes; with after, what came
 // since comes instead, where there is any. Each change comes once, in order; a
-// reader that is slow lags, and reads on from the database. Errors: those of
+// client that is slow lags, and reads on from the database. Errors: those of
 // Query.Flight; CodeInvalid for a cursor of something else; CodeLiveLegLimit
 // when the account watches as many legs as it may.
 func (s *streams) FlightChanged(ctx context.Context, leg LegInput, after *string) (<-chan *FlightUpdate, error) {
@@ -57,23 +56,32 @@ func (s *streams) FlightChanged(ctx context.Context, leg LegInput, after *string
 	if err := faults(leg.Faults, v); err != nil {
 		return nil, err
 	}
-	standing, err := s.r.lookups.flight(ctx, key, false)
+	flightID, err := s.find(ctx, key, sel)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := standing.Legs.Select(sel)
+	leave, err := s.count(ctx, flightID)
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.count(ctx, standing.IDOf(snapshot))
-	if err != nil {
-		return nil, err
-	}
-	messages, err := s.open(ctx, standing.IDOf(snapshot), after, leave)
+	messages, err := s.open(ctx, flightID, after, leave)
 	if err != nil {
 		leave()
 	}
 	return messages, err
+}
+
+// find returns the row of the leg that is meant. Errors: those of Query.Flight.
+func (s *streams) find(ctx context.Context, key flight.Key, sel flight.Selector) (string, error) {
+	standing, err := s.r.lookups.flight(ctx, key, false)
+	if err != nil {
+		return "", err
+	}
+	snapshot, err := standing.Legs.Select(sel)
+	if err != nil {
+		return "", err
+	}
+	return standing.IDOf(snapshot), nil
 }
 
 // count counts a viewer of a leg in. CodeLiveLegLimit when the account watches
@@ -94,25 +102,26 @@ func (s *streams) open(ctx context.Context, flightID string, after *string, leav
 	if err != nil {
 		return nil, err
 	}
-	w := &viewer{db: h.db, at: cursor{flightID, present.Version}}
-	first := &FlightUpdate{Cursor: w.at.String(), Flight: present.Snapshot, Changes: []flight.Change{}}
+	begin := present.Version
+	first := presentState(present)
+	first.Cursor = cursor{flightID, present.Version}.String()
 	if after != nil {
 		at, ok := parseCursor(*after)
-		if !ok || at.flightID != flightID || at.version > present.Version {
+		if !ok || at.id != flightID || at.place > present.Version {
 			return nil, errCursor
 		}
-		since, err := h.db.UpdatesAfter(ctx, flightID, at.version, 1)
+		since, err := h.db.UpdatesAfter(ctx, flightID, at.place, 1)
 		if err != nil {
 			return nil, err
 		}
 		if len(since) > 0 {
-			w.at, first = at, nil
+			begin, first = at.place, nil
 		}
 	}
-	t, isFirst := h.join(flightID, present.Version)
+	r, isFirst := h.legs.join(flightID, "", present.Version, begin)
 	if isFirst {
 		if err := h.watch(ctx, []string{flightID}); err != nil {
-			h.leave(t)
+			r.leave()
 			return nil, err
 		}
 	}
@@ -120,84 +129,23 @@ func (s *streams) open(ctx context.Context, flightID string, after *string, leav
 	go func() {
 		defer close(out)
 		defer leave()
-		defer h.leave(t)
-		w.run(ctx, t, first, out)
+		defer r.leave()
+		forward(ctx, r, first, func(u db.Update) *FlightUpdate {
+			m := changeOf(u)
+			m.Cursor = cursor{flightID, u.Version}.String()
+			return m
+		}, out)
 	}()
 	return out, nil
 }
 
-// viewer is one live subscription.
-type viewer struct {
-	db *db.DB
-	at cursor // of the last message
+// presentState is the message that tells how a leg stands; its cursor is the
+// caller's.
+func presentState(u db.Update) *FlightUpdate {
+	return &FlightUpdate{Flight: u.Snapshot, Changes: []flight.Change{}}
 }
 
-// readAgain is the pause after the database failed a viewer that is behind.
-const readAgain = time.Second
-
-// run sends first, if there is one, and then every update after the cursor,
-// until ctx ends.
-func (w *viewer) run(ctx context.Context, t *tail, first *FlightUpdate, out chan<- *FlightUpdate) {
-	if first != nil && !send(ctx, out, first) {
-		return
-	}
-	for {
-		news, behind, from, moved := t.after(w.at.version)
-		if behind {
-			var ok bool
-			if news, ok = w.catchUp(ctx, from); !ok {
-				return
-			}
-		}
-		for _, u := range news {
-			w.at.version = u.Version
-			if !send(ctx, out, &FlightUpdate{Cursor: w.at.String(), Flight: u.Snapshot, Changes: u.Changes, PreviousFetchedAt: u.PreviousFetchedAt}) {
-				return
-			}
-		}
-		if behind {
-			if len(news) < readAtOnce { // nothing else lies before the tail
-				w.at.version = max(w.at.version, from)
-			}
-			continue
-		}
-		if len(news) > 0 {
-			continue
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// catchUp reads on from the database for as long as it takes; ok is false when
-// ctx ended.
-func (w *viewer) catchUp(ctx context.Context, from int64) (news []db.Update, ok bool) {
-	for {
-		news, err := w.db.UpdatesAfter(ctx, w.at.flightID, w.at.version, readAtOnce)
-		if err == nil {
-			return news, true
-		}
-		if ctx.Err() == nil {
-			slog.WarnContext(ctx, "a viewer's updates could not be read; they are read again", "flight", w.at.flightID, "from", from, "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, false
-		case <-time.After(readAgain):
-		}
-	}
-}
-
-// send hands a message over, however long the reader takes; false when ctx
-// ended.
-func send(ctx context.Context, out chan<- *FlightUpdate, u *FlightUpdate) bool {
-	select {
-	case out <- u:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// changeOf is the message that tells of an update; its cursor is the caller's.
+func changeOf(u db.Update) *FlightUpdate {
+	return &FlightUpdate{Flight: u.Snapshot, Changes: u.Changes, PreviousFetchedAt: u.PreviousFetchedAt}
 }

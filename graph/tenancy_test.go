@@ -44,6 +44,14 @@ var owned = map[string][]string{
 	"Mutation.testSubscription": {`mutation($id: ID!) { testSubscription(id: $id) { eventId } }`},
 	"Mutation.revealSecret":     {`mutation($id: ID!) { revealSecret(id: $id) { secret } }`},
 	"Mutation.rotateSecret":     {`mutation($id: ID!) { rotateSecret(id: $id) { secret } }`},
+	"Subscription.subscriptionEvents": {
+		`subscription($id: ID!) { subscriptionEvents(id: $id) { cursor subscription { id secret } event { id } } }`,
+		`subscription($id: ID!) { subscriptionEvents(id: $id, after: "nonsense") { cursor } }`,
+	},
+	"Subscription.deliveryAttempts": {
+		`subscription($id: ID!) { deliveryAttempts(id: $id) { cursor subscription { id secret } attempt { id responseBody } } }`,
+		`subscription($id: ID!) { deliveryAttempts(id: $id, after: "nonsense") { cursor } }`,
+	},
 }
 
 // tokens are the fields that take the id of a key, under an account token.
@@ -66,6 +74,10 @@ var everybodys = map[string]string{
 	"FlightSubscription.deliveriesConnection.before": "as after",
 	"FlightSubscription.eventsConnection.after":      "a place in the log of a subscription that was read; one of another log is refused",
 	"FlightSubscription.eventsConnection.before":     "as after",
+
+	"Subscription.flightsChanged.after": "places in the updates of legs, which are nobody's",
+	"Query.flightBoard.after":           "a time and a leg, behind which the account's own come; see TestFlightBoard",
+	"Subscription.board.after":          "legs that the client knows; what it says of others is told nothing of, see TestBoardLive",
 }
 
 // ownLists are the fields that list what an account owns, with operations that
@@ -81,6 +93,10 @@ var ownLists = map[string][]string{
 		`{ subscriptionsConnection { totalCount edges { cursor node { id secret } } } }`,
 		`{ subscriptionsConnection(last: 200, orderBy: FLIGHT_DATE_ASC, filter: {statuses: [ACTIVE], carrier: "aal", flightNumber: "0100"}) { totalCount edges { node { id } } } }`,
 		`{ subscriptionsConnection { totalCount edges { node { id eventsConnection { edges { node { id } } } deliveriesConnection { edges { node { id } } } } } } }`,
+	},
+	"Query.flightBoard": {
+		`{ flightBoard(airport: "JFK", direction: DEPARTURES) { totalCount edges { leg node { flightKey } } } }`,
+		`{ flightBoard(airport: "LHR", direction: ARRIVALS) { totalCount edges { leg node { flightKey } } } }`,
 	},
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -24,9 +23,6 @@ const (
 	queuePoll    = "poll"
 	queueDeliver = "deliver"
 )
-
-// bell is the Redis channel on which processes hear of accepted changes.
-const bell = "fw:bell"
 
 // How long to wait for Redis: nobody's work hangs on it.
 const (
@@ -100,73 +96,10 @@ func (c *Client) poll(ctx context.Context, claim db.PollClaim) error {
 	return wrap("enqueue a poll", err)
 }
 
-// Ring tells of one accepted change of a leg.
-type Ring struct {
-	FlightID string `json:"flight"`
-	Key      string `json:"key"` // flight key without leg suffix
-	Version  int64  `json:"version"`
-}
-
 // waiting returns how many tasks of a queue no worker has taken yet.
 func (c *Client) waiting(ctx context.Context, queue string) (int, error) {
 	n, err := c.redis.LLen(ctx, "asynq:{"+queue+"}:pending").Result()
 	return int(n), err
-}
-
-// announce rings the bell for every leg that has a new version.
-func (c *Client) announce(ctx context.Context, a db.Accepted) {
-	for _, id := range a.Changed {
-		for i := range a.IDs {
-			if a.IDs[i] != id {
-				continue
-			}
-			msg, err := json.Marshal(Ring{id, a.Legs[i].FlightKey, a.Versions[i]})
-			if err == nil {
-				err = c.redis.Publish(ctx, bell, msg).Err()
-			}
-			if err != nil {
-				slog.WarnContext(ctx, "the bell could not be rung; viewers see the change at their next look", "flight", a.Legs[i].LegKey(), "error", err)
-			}
-		}
-	}
-}
-
-// Rings returns one Ring for every accepted change, from every process, until
-// ctx ends and the channel is closed. It is lossy: a reader that lags, or a
-// connection that breaks, misses some, so read again when in doubt.
-func (c *Client) Rings(ctx context.Context) (<-chan Ring, error) {
-	sub := c.redis.Subscribe(ctx, bell)
-	if _, err := sub.ReceiveTimeout(ctx, listenTimeout); err != nil {
-		_ = sub.Close()
-		return nil, wrap("listen to the bell", err)
-	}
-	rings := make(chan Ring)
-	go func() {
-		defer close(rings)
-		defer func() { _ = sub.Close() }()
-		messages := sub.Channel(redis.WithChannelSize(4096))
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case m, ok := <-messages:
-				if !ok {
-					return
-				}
-				var r Ring
-				if err := json.Unmarshal([]byte(m.Payload), &r); err != nil {
-					slog.WarnContext(ctx, "a ring of the bell made no sense", "error", err)
-					continue
-				}
-				select {
-				case rings <- r:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-	}()
-	return rings, nil
 }
 
 func wrap(what string, err error) error {

@@ -20,6 +20,7 @@ type dispatcher struct {
 	lanes   [db.Lanes]lane
 	results chan db.Result
 	retries chan time.Time // when to be woken
+	logged  chan []string  // subscriptions whose attempts were recorded
 	halted  atomic.Bool
 
 	cancel                           context.CancelFunc
@@ -56,6 +57,7 @@ func newDispatcher(c WorkerConfig) *dispatcher {
 		board:        newBoard(c.Limits),
 		results:      make(chan db.Result, resultRoom),
 		retries:      make(chan time.Time, retryBacklog),
+		logged:       make(chan []string, recordBacklog),
 	}
 	for i := range d.lanes {
 		d.lanes[i].lane, d.lanes[i].bell = db.Lane(i), make(chan struct{}, 1)
@@ -136,6 +138,7 @@ func (d *dispatcher) start() {
 	}
 	d.records.Go(d.record)
 	d.alarming.Go(d.alarm)
+	d.alarming.Go(d.tell)
 }
 
 // halt makes it claim nothing more.
@@ -152,6 +155,7 @@ func (d *dispatcher) stop() {
 	close(d.results)
 	d.records.Wait()
 	close(d.retries)
+	close(d.logged)
 	d.alarming.Wait()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -198,7 +199,7 @@ func TestBell(t *testing.T) {
 		}
 		for v := 1; v <= 3; v++ {
 			want := jobs.Ring{FlightID: st.IDs[0], Key: key.String(), Version: int64(v)}
-			if got := ringOf(t, rings, st.IDs[0]); got != want {
+			if got := ringOf(t, rings, st.IDs[0]); !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, not %+v", got, want)
 			}
 			r.change(t, fmt.Sprint("C", v))

@@ -12,6 +12,7 @@ import (
 const (
 	recordMost     = 256              // how many results one transaction records at most
 	retryBacklog   = 1024             // wake-ups that wait for Redis
+	recordBacklog  = 64               // groups of which viewers are to be told
 	recordTimeout  = 10 * time.Second // of one transaction that records
 	firstRecordGap = 50 * time.Millisecond
 
@@ -76,6 +77,7 @@ func (d *dispatcher) recordGroup(group []db.Result) {
 		if err == nil {
 			d.Step("deliver.recorded")
 			d.schedule(out.Retries)
+			d.note(group)
 			if !d.offer(out.Turns) && len(out.Turns) > 0 {
 				d.passOn()
 			}
@@ -124,5 +126,31 @@ func (d *dispatcher) alarm() {
 		for len(d.retries) > 0 {
 			<-d.retries
 		}
+	}
+}
+
+// note has viewers told of the attempts of a group. It does not wait for Redis:
+// those who are not told see them at their next look.
+func (d *dispatcher) note(group []db.Result) {
+	ids := make([]string, len(group))
+	for i, r := range group {
+		ids[i] = r.Attempt.SubscriptionID
+	}
+	slices.Sort(ids)
+	select {
+	case d.logged <- slices.Compact(ids):
+	default:
+	}
+}
+
+// tell rings for the attempts that were recorded.
+func (d *dispatcher) tell() {
+	quiet := false
+	for ids := range d.logged {
+		err := d.Client.RingLogs(context.Background(), ids...)
+		if err != nil && !quiet { // once, not for every group
+			slog.Warn("viewers could not be told of attempts; they see them at their next look", "error", err)
+		}
+		quiet = err != nil
 	}
 }
