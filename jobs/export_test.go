@@ -13,3 +13,7 @@ func (b *Budget) Settle() { b.settle(true) }
 
 // SetHouseEvery shortens the interval between two passes over what is old.
 func (c *WorkerConfig) SetHouseEvery(every time.Duration) { c.houseEvery = every }
+
+// SetRhythm makes a worker look for polls and tasks more rarely, so that hours
+// of virtual time pass quickly.
+func (c *WorkerConfig) SetRhythm(every time.Duration) { c.planEvery, c.taskEvery = every, every }

@@ -21,6 +21,7 @@ import (
 const (
 	pollPlaces  = 64 // polls that one process has claimed and not seen done
 	planEvery   = 100 * time.Millisecond
+	taskEvery   = 5 * time.Millisecond
 	sweepEvery  = time.Second
 	leaseMargin = 3 * time.Second // what a delivery's lease outlasts its time-out by
 	syncEvery   = time.Minute
@@ -44,6 +45,8 @@ type WorkerConfig struct {
 	HistoryDays int // days after a flight for which its history is kept; 0: [DefaultHistoryDays]
 
 	leaseMargin time.Duration // tests: what a delivery's lease outlasts its time-out by; 0: 3 s
+	planEvery   time.Duration // tests: between two looks for polls that are due; 0: 100 ms
+	taskEvery   time.Duration // tests: between two looks for tasks; 0: 5 ms
 	houseEvery  time.Duration // tests: between two passes over what is old, give or take half of it; 0: 10 min
 }
 
@@ -80,6 +83,12 @@ func NewWorker(c WorkerConfig) *Worker {
 	if c.leaseMargin == 0 {
 		c.leaseMargin = leaseMargin
 	}
+	if c.planEvery == 0 {
+		c.planEvery = planEvery
+	}
+	if c.taskEvery == 0 {
+		c.taskEvery = taskEvery
+	}
 	if c.houseEvery == 0 {
 		c.houseEvery = houseEvery
 	}
@@ -88,7 +97,7 @@ func NewWorker(c WorkerConfig) *Worker {
 	w.server = asynq.NewServerFromRedisClient(c.Redis, asynq.Config{
 		Concurrency:              pollPlaces,
 		Queues:                   map[string]int{queuePoll: 1, queueDeliver: 1},
-		TaskCheckInterval:        5 * time.Millisecond,
+		TaskCheckInterval:        c.taskEvery,
 		DelayedTaskCheckInterval: time.Second,
 		ShutdownTimeout:          upstreamTimeout + acceptTimeout,
 		LogLevel:                 asynq.WarnLevel,
@@ -115,7 +124,7 @@ func (w *Worker) Start() error {
 		w.dispatcher.stop()
 		return fmt.Errorf("start the workers: %w", err)
 	}
-	w.loop(ctx, planEvery, w.plan)
+	w.loop(ctx, w.planEvery, w.plan)
 	w.loop(ctx, sweepEvery, func(context.Context) error { w.dispatcher.wakeAll(); return nil })
 	w.loop(ctx, gaugeEvery, w.dispatcher.gauge)
 	w.loop(ctx, syncEvery, w.DB.SyncClock)
