@@ -8,7 +8,7 @@ RACE ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day storm
+.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day storm chaos
 .NOTPARALLEL:
 
 help: ## this list
@@ -75,3 +75,6 @@ replay-day: ## a whole real day through the running service, on both modes; prin
 
 storm: ## 500 flights through ten minutes of storms, workers killed all the while, on both modes; prints its figures
 	@FLIGHTWIRE_STORM=full test/with-servers go test -run '^TestStorm$$' -count=1 -v -timeout 60m $(ARGS) .
+
+chaos: ## 20,000 events to 200 receivers, three in ten of them bad, while processes, servers and connections die
+	@FLIGHTWIRE_CHAOS=full test/with-servers go test -run '^TestChaos$$' -count=1 -v -timeout 30m $(ARGS) .

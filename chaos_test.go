@@ -38,21 +38,19 @@ type chaosSize struct {
 	changes                           int // of each flight; with the creation each subscription has one event more
 	disasters                         int
 	lasts                             time.Duration // in which they come
+	retryBase                         time.Duration // short, so that nine attempts fit into a run
 }
 
 var (
-	scuffle = chaosSize{flights: 5, receivers: 20, subscriptions: 60, changes: 5, disasters: 5, lasts: 8 * time.Second}
-	bedlam  = chaosSize{flights: 100, receivers: 200, subscriptions: 2000, changes: 9, disasters: 30, lasts: 75 * time.Second}
+	scuffle = chaosSize{flights: 5, receivers: 20, subscriptions: 60, changes: 5, disasters: 5, lasts: 8 * time.Second, retryBase: 10 * time.Millisecond}
+	bedlam  = chaosSize{flights: 100, receivers: 200, subscriptions: 2000, changes: 9, disasters: 30, lasts: 75 * time.Second, retryBase: 50 * time.Millisecond}
 )
 
 // chaosBound is how long after the last disaster the last event may be settled.
 const chaosBound = 2 * time.Minute
 
-// The settings of the processes, short so that nine attempts fit into a run.
-const (
-	chaosTimeout   = 500 * time.Millisecond
-	chaosRetryBase = 50 * time.Millisecond
-)
+// chaosTimeout is how long a receiver may take to answer.
+const chaosTimeout = 500 * time.Millisecond
 
 func chaosSeed(t *testing.T) uint64 {
 	t.Helper()
@@ -74,7 +72,7 @@ func (z chaosSize) run(t *testing.T, seed uint64) {
 	settings := []string{
 		"FLIGHTWIRE_UPSTREAM=cirium", "CIRIUM_APP_ID=id", "CIRIUM_APP_KEY=key", "CIRIUM_BASE_URL=" + timetable.URL,
 		"FLIGHTWIRE_POLL_EVERY=1s", "FLIGHTWIRE_HOLD_VANISHED=0s",
-		"FLIGHTWIRE_DELIVERY_TIMEOUT=" + chaosTimeout.String(), "FLIGHTWIRE_RETRY_BASE=" + chaosRetryBase.String(),
+		"FLIGHTWIRE_DELIVERY_TIMEOUT=" + chaosTimeout.String(), "FLIGHTWIRE_RETRY_BASE=" + z.retryBase.String(),
 	}
 	c := &chaos{chaosSize: z, t: t, backing: b, settings: settings, dice: rand.New(rand.NewPCG(seed, 0)), db: b.direct.sql(t)}
 	api := b.work(t, append(settings, "FLIGHTWIRE_ROLE=api")...)
@@ -103,7 +101,7 @@ func (z chaosSize) run(t *testing.T, seed uint64) {
 		}
 	}
 	crowd.Close()
-	said := (&verdict{t: t, db: c.db, crowd: crowd, subs: subs, events: z.changes + 1}).check()
+	said := (&verdict{t: t, db: c.db, crowd: crowd, subs: subs, events: z.changes + 1, retryBase: z.retryBase}).check()
 	fmt.Printf("chaos, seed %d: %d subscriptions, %d receivers, %s; %d requests; %v; in %v\n",
 		seed, len(subs), z.receivers, said, crowd.requests, c.done, took.Round(time.Second))
 }

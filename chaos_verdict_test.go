@@ -43,6 +43,8 @@ type verdict struct {
 	crowd  *crowd
 	subs   map[string]int // the receiver of each
 	events int            // that each has to have
+
+	retryBase time.Duration
 }
 
 // entry is an event in the log.
@@ -134,7 +136,7 @@ func (v *verdict) event(e *entry) {
 			continue
 		}
 		counted++
-		least := chaosRetryBase << (counted - 1)
+		least := v.retryBase << (counted - 1)
 		if wait := a.Next.Std().Sub(a.At.Std()); a.Status == "retrying" && wait < least {
 			v.t.Errorf("event %s: after attempt %d the next was planned in %v, not %v", e.ID, a.Number, wait, least)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight/webhook"
 )
@@ -39,6 +41,7 @@ type WorkerConfig struct {
 	RetryBase time.Duration // first retry delay; 0: 4 s
 	Timeout   time.Duration // the sender's; 0: 10 s
 	Limits    Limits        // of what is under way
+	Tracer    trace.Tracer  // of deliveries; nil: none
 	Step      func(string)  // tests' failpoints; nil: none
 
 	EventDays   int // days for which events and attempts are kept; 0: [DefaultEventDays]
