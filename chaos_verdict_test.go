@@ -30,10 +30,10 @@ var chaosRules = []struct{ name, broken string }{
 	{"the counters are not the log's", `SELECT st.subscription_id FROM subscription_state st
 		WHERE st.delivered_count <> (SELECT count(*) FROM deliveries d WHERE d.subscription_id = st.subscription_id AND d.status = 'succeeded')
 		OR st.failed_count <> (SELECT count(*) FROM deliveries d WHERE d.subscription_id = st.subscription_id AND d.status = 'failed')`},
-	{"the log begins an event before the first attempt of the one before was over", `SELECT e.id FROM events e
-		JOIN events b ON b.subscription_id = e.subscription_id AND b.seq = e.seq - 1
-		WHERE (SELECT min(d.attempted_at) FROM deliveries d WHERE d.event_id = e.id) + interval '200 milliseconds' <
-			(SELECT min(d.attempted_at + d.latency_ms * interval '1 millisecond') FROM deliveries d WHERE d.event_id = b.id AND d.status <> 'interrupted')`},
+	{"the log begins an event before the first attempt of the one before was over", `WITH first AS (SELECT event_id, min(attempted_at) AS began,
+			min(attempted_at + latency_ms * interval '1 millisecond') FILTER (WHERE status <> 'interrupted') AS ended FROM deliveries GROUP BY event_id)
+		SELECT e.id FROM events e JOIN events b ON b.subscription_id = e.subscription_id AND b.seq = e.seq - 1
+		JOIN first fe ON fe.event_id = e.id JOIN first fb ON fb.event_id = b.id WHERE fe.began + interval '200 milliseconds' < fb.ended`},
 }
 
 // verdict holds what the service says against what the receivers saw.
