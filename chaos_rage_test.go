@@ -67,7 +67,7 @@ var disasters = []disaster{
 // the time; every kind comes before one comes again.
 func (c *chaos) rage() {
 	began := time.Now()
-	c.done = tally{}
+	c.done = misery{}
 	var deck []disaster
 	for i := range c.disasters {
 		if len(deck) == 0 {
@@ -119,7 +119,7 @@ func (c *chaos) spoil(toxic string) {
 }
 
 // String lists what has happened.
-func (t tally) String() string {
+func (t misery) String() string {
 	all, text := 0, ""
 	for _, d := range disasters {
 		if n := t[d.name]; n > 0 {

@@ -68,7 +68,7 @@ func chaosSeed(t *testing.T) uint64 {
 func (z chaosSize) run(t *testing.T, seed uint64) {
 	began := time.Now()
 	b := newBacking(t)
-	crowd, timetable := newCrowd(t, seed, z.receivers), newTimetable(t)
+	crowd, timetable := newAudience(t, seed, z.receivers), newTimetable(t)
 	settings := []string{
 		"FLIGHTWIRE_UPSTREAM=cirium", "CIRIUM_APP_ID=id", "CIRIUM_APP_KEY=key", "CIRIUM_BASE_URL=" + timetable.URL,
 		"FLIGHTWIRE_POLL_EVERY=1s", "FLIGHTWIRE_HOLD_VANISHED=0s",
@@ -115,11 +115,11 @@ type chaos struct {
 	dice     *rand.Rand
 	db       *sqlx.DB // not through a line
 	workers  []*service
-	done     tally
+	done     misery
 }
 
-// tally counts what has happened.
-type tally map[string]int
+// misery counts the disasters that there were.
+type misery map[string]int
 
 // hire starts a worker. It takes its time where the servers have not come to
 // themselves, so the lines must be whole.
@@ -128,7 +128,7 @@ func (c *chaos) hire() *service {
 }
 
 // subscribe makes the subscriptions and returns the receiver's number of each.
-func (c *chaos) subscribe(api *service, crowd *crowd) map[string]int {
+func (c *chaos) subscribe(api *service, crowd *audience) map[string]int {
 	c.t.Helper()
 	subs := make(map[string]int, c.subscriptions)
 	var mu sync.Mutex

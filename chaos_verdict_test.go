@@ -40,7 +40,7 @@ var chaosRules = []struct{ name, broken string }{
 type verdict struct {
 	t      *testing.T
 	db     *sqlx.DB
-	crowd  *crowd
+	crowd  *audience
 	subs   map[string]int // the receiver of each
 	events int            // that each has to have
 

@@ -2,20 +2,16 @@ package main
 
 import (
 	"crypto/x509"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
-
 	"github.com/flightwire/flightwire/access"
+	"github.com/flightwire/flightwire/flight/upstream"
 	"github.com/flightwire/flightwire/flight/upstream/replay"
 	"github.com/flightwire/flightwire/flight/webhook"
 	"github.com/flightwire/flightwire/graph"
@@ -70,6 +66,8 @@ type Config struct {
 	Stdout io.Writer          // where dev prints its addresses; nil: nowhere
 	Ready  func(base string)  // called when the process is ready, with its own address; nil: not
 	step   func(point string) // tests' failpoints; nil: none
+
+	upstreams func([]upstream.Source) []upstream.Source // what tests make of the upstreams; nil: they stay
 }
 
 func (c Config) withDefaults() Config {
@@ -113,43 +111,6 @@ const (
 	simulated = "simulator"
 	replayed  = "replay"
 )
-
-// storage are the settings of every command that reads or writes.
-type storage struct {
-	DataDir     string `default:"./data" env:"FLIGHTWIRE_DATA_DIR" placeholder:"DIR" help:"Where the embedded default keeps its database."`
-	DatabaseURL string `env:"DATABASE_URL" placeholder:"URL" help:"PostgreSQL; unset: the embedded database."`
-	RedisURL    string `env:"REDIS_URL" placeholder:"URL" help:"Redis, or a comma list for Redis Cluster; unset: the embedded one."`
-	SecretKey   string `env:"FLIGHTWIRE_SECRET_KEY" placeholder:"BASE64" help:"32 bytes in base64: encrypts signing secrets at rest. A comma list encrypts with the first and reads with all. Required by serve; dev makes one and keeps it in the data dir."`
-	Plans       string `env:"FLIGHTWIRE_PLANS" placeholder:"PATH" help:"JSON file that overrides the plan table; unset: built in."`
-}
-
-func (s storage) fill(c *Config) error {
-	c.DataDir, c.DatabaseURL, c.RedisURL = s.DataDir, s.DatabaseURL, s.RedisURL
-	if err := checkDatabaseURL(s.DatabaseURL); err != nil {
-		return err
-	}
-	if _, err := redisOptions(s.RedisURL); s.RedisURL != "" && err != nil {
-		return err
-	}
-	if s.Plans != "" {
-		plans, err := access.LoadPlans(s.Plans)
-		if err != nil {
-			return usagef("FLIGHTWIRE_PLANS: %w", err)
-		}
-		c.Plans = plans
-	}
-	if s.SecretKey == "" {
-		return nil
-	}
-	for i, key := range strings.Split(s.SecretKey, ",") {
-		key = strings.TrimSpace(key)
-		if raw, err := base64.StdEncoding.DecodeString(key); err != nil || len(raw) != 32 {
-			return usagef("FLIGHTWIRE_SECRET_KEY: key %d is not 32 bytes in base64; make one with: openssl rand -base64 32", i+1)
-		}
-		c.SecretKeys = append(c.SecretKeys, key)
-	}
-	return nil
-}
 
 // serving are the settings that dev and serve share.
 type serving struct {
@@ -320,98 +281,6 @@ func (s *serving) checkUpstream(c *Config) error {
 	}
 	_, err := replay.New(replay.Config{Path: s.ReplayFile})
 	return err
-}
-
-type devCommand struct{ serving }
-
-// Run starts `flightwire dev` and returns when a signal has ended it.
-func (d *devCommand) Run(s session) error {
-	c, err := d.config()
-	if err != nil {
-		return err
-	}
-	if err := setLogger(s.stderr, d.LogLevel, false); err != nil {
-		return err
-	}
-	c.Stdout, c.step = s.stdout, s.step
-	return run(s, c)
-}
-
-type serveCommand struct {
-	serving
-	Role    string `default:"all" env:"FLIGHTWIRE_ROLE" placeholder:"ROLE" help:"api, worker or all."`
-	Migrate string `default:"auto" env:"FLIGHTWIRE_MIGRATE" placeholder:"MODE" help:"auto: migrate at start, under a lock; off: not ready until migrate up has run."`
-}
-
-// Run starts `flightwire serve` and returns when a signal has ended it.
-func (v *serveCommand) Run(s session) error {
-	c, err := v.config()
-	if err != nil {
-		return err
-	}
-	c.Serve, c.Role, c.step = true, v.Role, s.step
-	if c.MigrateOff, err = migrateOff(v.Migrate); err != nil {
-		return err
-	}
-	if !slices.Contains([]string{roleAPI, roleWorker, roleAll}, v.Role) {
-		return usagef("FLIGHTWIRE_ROLE: there is no %q: have api, worker, all", v.Role)
-	}
-	if c.DatabaseURL == "" || c.RedisURL == "" {
-		return usagef("serve needs both DATABASE_URL and REDIS_URL; `flightwire dev` needs neither")
-	}
-	if len(c.SecretKeys) == 0 {
-		return usagef("serve needs FLIGHTWIRE_SECRET_KEY, the same on every process; make one with: openssl rand -base64 32")
-	}
-	if err := setLogger(s.stderr, v.LogLevel, true); err != nil {
-		return err
-	}
-	return run(s, c)
-}
-
-func migrateOff(mode string) (bool, error) {
-	switch mode {
-	case "auto", "off":
-		return mode == "off", nil
-	}
-	return false, usagef("FLIGHTWIRE_MIGRATE: there is no %q: have auto, off", mode)
-}
-
-// checkDatabaseURL says what is wrong with a PostgreSQL URL, without repeating
-// it: there is a password in it.
-func checkDatabaseURL(raw string) error {
-	if raw == "" {
-		return nil
-	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Host == "" && u.Query().Get("host") == "" {
-		return usagef("DATABASE_URL must have the form postgres://user:password@host:5432/name?sslmode=require")
-	}
-	return nil
-}
-
-// redisOptions reads REDIS_URL: one URL, or a comma list of a cluster's nodes
-// that share the credentials and TLS settings of the first.
-func redisOptions(list string) (*redis.UniversalOptions, error) {
-	var all *redis.UniversalOptions
-	for i, raw := range strings.Split(list, ",") {
-		o, err := redis.ParseURL(strings.TrimSpace(raw))
-		if err != nil { // it repeats the password
-			return nil, usagef("REDIS_URL: address %d must have the form redis://user:password@host:6379/0 (rediss:// for TLS, commas between the nodes of a cluster)", i+1)
-		}
-		if all == nil {
-			all = &redis.UniversalOptions{
-				DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
-				IsClusterMode: strings.Contains(list, ","), ContextTimeoutEnabled: true, ClientName: "flightwire",
-				// Off: they look the host up when the client is made, and only Redis Enterprise has them.
-				MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-			}
-		}
-		all.Addrs = append(all.Addrs, o.Addr)
-	}
-	if all.IsClusterMode && all.DB != 0 {
-		return nil, usagef("REDIS_URL: a cluster has database 0 only")
-	}
-	return all, nil
 }
 
 // baseOf returns the address under which a listener is reached on this machine.

@@ -57,7 +57,7 @@ func (db *DB) Accept(ctx context.Context, a Answer) (Accepted, error) {
 		return Accepted{}, err
 	}
 	for key, s := range last.fresh {
-		db.snapshots.c.Set(key, s)
+		db.snapshots.set(key, s)
 	}
 	standing, err := db.standing(ctx, last.resolvedRows())
 	return Accepted{Standing: standing, Changed: last.changed, Due: last.due}, domainError(ctx, "accept", err)
@@ -197,6 +197,10 @@ func (d *door) take(ctx context.Context, f *flightRow, raw *flight.Snapshot) (*f
 	if err != nil {
 		return nil, err
 	}
+	if listed := flight.Listed(held); len(listed) < len(held) {
+		held = listed
+		f.hold(held)
+	}
 	s := step{prev: stored.FetchedAgain(f.FetchedAt.Flight()), raw: raw}
 	reconciled, kept := flight.Reconcile(s.prev, held, raw, f.Provider, d.Source, d.Now)
 	s.next, s.held = flight.Hold(s.prev, held, reconciled, d.Now, d.Hold)
@@ -226,6 +230,13 @@ func (f *flightRow) held() (held []flight.Held, err error) {
 	return held, nil
 }
 
+func (f *flightRow) hold(held []flight.Held) {
+	f.Held = ""
+	if len(held) > 0 {
+		f.Held = jsonText(held)
+	}
+}
+
 // step is the way from one version of a leg to what an answer makes of it.
 type step struct {
 	prev, next *flight.Snapshot // what counted, nil at first sight, and what counts now
@@ -247,10 +258,7 @@ func (d *door) store(ctx context.Context, f *flightRow, s step) error {
 			return err
 		}
 		d.changed = append(d.changed, f.ID)
-		f.Held = ""
-		if len(s.held) > 0 {
-			f.Held = jsonText(s.held)
-		}
+		f.hold(s.held)
 	}
 	f.AskedAt, f.FetchedAt = At(d.AskedAt), world(next.FetchedAt)
 	f.Leg, f.Origin, f.Destination = next.LegKey(), next.Departure.Airport.IATA, next.Arrival.Airport.IATA
@@ -296,6 +304,11 @@ func (d *door) insertUpdate(ctx context.Context, f *flightRow, s step, changes [
 // watches any more, nor while another process holds the claim. next is nil
 // when the answer was refused.
 func (d *door) plan(ctx context.Context, f *flightRow, next *flight.Snapshot) error {
+	return d.planUnlisted(ctx, f, next, 0)
+}
+
+// planUnlisted is plan for a leg that is looked for until then; 0: it is not.
+func (d *door) planUnlisted(ctx context.Context, f *flightRow, next *flight.Snapshot, until flight.Time) error {
 	if next != nil {
 		f.PollFailures = 0
 	}
@@ -316,6 +329,9 @@ func (d *door) plan(ctx context.Context, f *flightRow, next *flight.Snapshot) er
 	}
 	if f.watched() && !claimed {
 		p := d.Schedule.Next(next, d.Now)
+		if until > 0 {
+			p = d.Schedule.NextUnlisted(next, d.Now, until)
+		}
 		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil = world(p.At), p.Reason, "", Time{}
 		f.LastPolledAt = world(d.Now)
 	}
@@ -344,55 +360,6 @@ func (d *door) saveFlight(ctx context.Context, f *flightRow) error {
 func stillWatched(now string) string {
 	return `(EXISTS (SELECT 1 FROM subscriptions w WHERE w.flight_id = flights.id AND w.status IN ('active', 'pending'))
 		OR EXISTS (SELECT 1 FROM viewers v WHERE v.flight_id = flights.id AND v.expires_at > ` + now + `))`
-}
-
-// absent plans the polls of the rows that the answer says nothing of: flights
-// that are still looked for, and legs that the upstream no longer lists.
-func (d *door) absent(ctx context.Context) error {
-	for _, f := range d.rows {
-		if d.seen[f.ID] || f.FlightKey != d.Key.String() {
-			continue
-		}
-		var err error
-		if f.Resolved {
-			err = d.vanished(ctx, f)
-		} else {
-			err = d.unresolved(ctx, f)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// vanished goes on with a leg that the upstream knew and does not list now:
-// what stands stays, and its watch ends when its date has passed.
-func (d *door) vanished(ctx context.Context, f *flightRow) error {
-	if !f.watched() || f.Version == 0 {
-		return nil
-	}
-	if err := d.endOverdue(ctx, f); err != nil {
-		return err
-	}
-	last, err := d.db.snapshot(ctx, d.queries, f.ID, f.Version)
-	if err != nil {
-		return err
-	}
-	return d.plan(ctx, f, last)
-}
-
-// unresolved goes on looking for a flight, until its date has passed.
-func (d *door) unresolved(ctx context.Context, f *flightRow) error {
-	if err := d.endOverdue(ctx, f); err != nil {
-		return err
-	}
-	if f.watched() {
-		p := d.Schedule.NextLookup(f.Date, d.Now)
-		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures = world(p.At), p.Reason, "", Time{}, 0
-		f.LastPolledAt = world(d.Now)
-	}
-	return d.saveFlight(ctx, f)
 }
 
 // resolvedRows returns the rows that have a snapshot.

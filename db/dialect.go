@@ -132,6 +132,16 @@ func (d dialect) oneOf() string {
 	return "IN (SELECT value FROM json_each($1))"
 }
 
+// in is the condition that what stands before it is among what a query finds,
+// which is but a few: PostgreSQL would read a whole table instead of looking
+// them up.
+func (d dialect) in(query string) string {
+	if d == postgresKind {
+		return "= ANY (ARRAY(" + query + "))"
+	}
+	return "IN (" + query + ")"
+}
+
 // moment is t as an element of a JSON array for rows; nil when zero.
 func (d dialect) moment(t time.Time) any {
 	switch {

@@ -146,23 +146,14 @@ type claimRow struct {
 	Lane           Lane             `db:"lane"`
 }
 
-// target is where a subscription's events go.
-type target struct {
-	ID      string `db:"id"`
-	URL     string `db:"webhook_url"`
-	Secret  string `db:"secret"`
-	Headers string `db:"headers"`
-}
-
 // ClaimEvents claims those of the events that are due and that nobody else has,
 // for as long as lease, in one statement, and returns them in the order given.
-// What is claimed must be sent at once.
+// What is claimed must be sent at once: see [SendWithin].
 func (db *DB) ClaimEvents(ctx context.Context, events []string, lease time.Duration) ([]Attempt, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
 	var rows []claimRow
-	var targets []target
 	token := newID("")
 	err := db.tryAgain(ctx, "claim events", func() error {
 		rows = nil
@@ -174,17 +165,9 @@ func (db *DB) ClaimEvents(ctx context.Context, events []string, lease time.Durat
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	ids := make([]string, len(rows))
-	for i := range rows {
-		ids[i] = rows[i].SubscriptionID
-	}
-	// Read after the claim, so that whoever has been deleted hears nothing more.
-	if err := db.sel(ctx, &targets, `SELECT id, webhook_url, secret, headers FROM subscriptions WHERE id `+db.kind.oneOf(), idList(ids)); err != nil {
-		return nil, domainError(ctx, "claim events", err) // the claims run out
-	}
-	byID := make(map[string]*target, len(targets))
-	for i := range targets {
-		byID[targets[i].ID] = &targets[i]
+	byID, err := db.targets(ctx, rows)
+	if err != nil {
+		return nil, err // the claims run out
 	}
 	order := make(map[string]int, len(events))
 	for i, id := range events {

@@ -75,7 +75,7 @@ func (d *door) followers(ctx context.Context, flightID string) ([]*follower, err
 	}
 	var states []*stateRow
 	err := d.sel(ctx, &states, `SELECT `+stateColumns+` FROM subscription_state
-		WHERE subscription_id IN (SELECT id FROM subscriptions WHERE flight_id `+d.kind.oneOf()+` AND status <> 'completed')
+		WHERE subscription_id `+d.kind.in(`SELECT id FROM subscriptions WHERE flight_id `+d.kind.oneOf()+` AND status <> 'completed'`)+`
 		ORDER BY subscription_id`+d.kind.forUpdate(), idList(flights))
 	if err != nil {
 		return nil, err

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -118,28 +116,10 @@ func place(s *flight.Snapshot) int {
 	return slices.IndexFunc(s.Alternates, func(l flight.LegRef) bool { return l.Selected })
 }
 
-// snapshotCache keeps decoded snapshots by leg and version, so that an answer
-// without a change reads and decodes nothing. A version never changes.
-type snapshotCache struct {
-	c *otter.Cache[snapshotKey, *flight.Snapshot]
-}
-
-type snapshotKey struct {
-	flightID string
-	version  int64
-}
-
-// cachedSnapshots bounds the cache: some 10 KB each, decoded and encoded.
-const cachedSnapshots = 8192
-
-func newSnapshotCache() *snapshotCache {
-	return &snapshotCache{otter.Must(&otter.Options[snapshotKey, *flight.Snapshot]{MaximumSize: cachedSnapshots})}
-}
-
 // snapshot returns one version of a leg.
 func (db *DB) snapshot(ctx context.Context, q queries, flightID string, version int64) (*flight.Snapshot, error) {
 	key := snapshotKey{flightID, version}
-	if s, ok := db.snapshots.c.GetIfPresent(key); ok {
+	if s := db.snapshots.get(key); s != nil {
 		return s, nil
 	}
 	var row packedText
@@ -155,7 +135,7 @@ func (db *DB) snapshot(ctx context.Context, q queries, flightID string, version 
 	if err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", version, flightID, err)
 	}
-	db.snapshots.c.Set(key, s)
+	db.snapshots.set(key, s)
 	return s, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/flightwire/flightwire/flight"
 )
@@ -43,11 +44,16 @@ func (tx *Tx) lockSubscription(ctx context.Context, account, id string) (*locked
 var errMoved = errors.New("the flight was found meanwhile")
 
 // DeleteSubscription removes a subscription with its events and attempts, and
-// stops the polling of its flight if it was the last to watch it.
+// stops the polling of its flight if it was the last to watch it. It returns when
+// the attempts that were claimed before have begun: nothing is sent afterwards.
 func (db *DB) DeleteSubscription(ctx context.Context, account, id string) error {
-	return db.tx(ctx, "delete subscription", func(tx *Tx) error {
+	var claimed time.Time
+	err := db.tx(ctx, "delete subscription", func(tx *Tx) error {
 		s, err := tx.lockSubscription(ctx, account, id)
 		if err != nil {
+			return err
+		}
+		if claimed, err = tx.lastClaim(ctx, id); err != nil {
 			return err
 		}
 		for _, table := range []string{"events WHERE subscription_id", "deliveries WHERE subscription_id", "subscriptions WHERE id"} {
@@ -60,11 +66,17 @@ func (db *DB) DeleteSubscription(ctx context.Context, account, id string) error 
 		}
 		return tx.stopPolling(ctx, s.flight.ID)
 	})
+	if err == nil {
+		db.awaitSends(ctx, claimed)
+	}
+	return err
 }
 
 // PauseSubscription stops polling and delivering for a subscription. What
-// still waits to be sent is missed. CodeInvalidState when it is completed.
+// still waits to be sent is missed; an attempt that was claimed before has begun
+// when it returns. CodeInvalidState when it is completed.
 func (db *DB) PauseSubscription(ctx context.Context, account, id string) (*flight.Subscription, error) {
+	var claimed time.Time
 	err := db.tx(ctx, "pause subscription", func(tx *Tx) error {
 		s, err := tx.lockSubscription(ctx, account, id)
 		if err != nil {
@@ -72,6 +84,9 @@ func (db *DB) PauseSubscription(ctx context.Context, account, id string) (*fligh
 		}
 		next, changed, err := s.Status.Next(flight.TriggerPause, s.flight.Resolved)
 		if err != nil || !changed {
+			return err
+		}
+		if claimed, err = tx.lastClaim(ctx, id); err != nil {
 			return err
 		}
 		if err := tx.changeStatus(ctx, []string{id}, next, ""); err != nil {
@@ -88,6 +103,7 @@ func (db *DB) PauseSubscription(ctx context.Context, account, id string) (*fligh
 	if err != nil {
 		return nil, err
 	}
+	db.awaitSends(ctx, claimed)
 	return db.Subscription(ctx, account, id)
 }
 

@@ -15,6 +15,7 @@ type PollClaim struct {
 	FlightID string     `json:"flight"`
 	Token    string     `json:"token"`
 	Key      flight.Key `json:"key"`
+	Until    time.Time  `json:"until"` // the end of the lease, by [DB.Now]
 }
 
 // ClaimPolls claims up to limit legs whose poll is due at the world time now,
@@ -26,7 +27,8 @@ func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease 
 	err := db.tx(ctx, "claim polls", func(tx *Tx) error {
 		claims = nil // of a pass that was broken off
 		wall, token := db.Now(), newID("")
-		rows, err := tx.claimDue(ctx, now, wall, limit, token, wall.Add(lease))
+		until := wall.Add(lease)
+		rows, err := tx.claimDue(ctx, now, wall, limit, token, until)
 		if err != nil || len(rows) == 0 {
 			return orNothing(err)
 		}
@@ -39,7 +41,7 @@ func (db *DB) ClaimPolls(ctx context.Context, now flight.Time, limit int, lease 
 		idle, err := tx.unplan(ctx, doubtful, wall)
 		for _, r := range rows {
 			if !slices.Contains(idle, r.ID) {
-				claims = append(claims, PollClaim{r.ID, token, flight.Key{Carrier: r.Carrier, Number: r.Number, Date: r.Date}})
+				claims = append(claims, PollClaim{r.ID, token, flight.Key{Carrier: r.Carrier, Number: r.Number, Date: r.Date}, until})
 			}
 		}
 		return err

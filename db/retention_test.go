@@ -314,7 +314,7 @@ func TestTrimEventsHoldsUpNobody(t *testing.T) {
 		other := r.found(r.standing().IDs[0])
 		r.deliver()
 		op, reached, release := "trim events", make(chan struct{}), make(chan struct{})
-		config := m.Config
+		config := dbtest.Patient(m.Config)
 		config.BeforeCommit = func(at string) {
 			if at == op {
 				reached <- struct{}{}

@@ -21,7 +21,7 @@ func TestRouteChangesToALegThatIsBeingMade(t *testing.T) {
 		first := r.answer(key, leg(), legOf(key, "JFK", "CDG", "2"))
 		second := r.answer(key, legOf(key, "JFK", "CDG", "1"))
 
-		c := m.Config
+		c := dbtest.Patient(m.Config)
 		inside, release := make(chan struct{}), make(chan struct{})
 		c.BeforeCommit = func(string) { close(inside); <-release }
 		other, err := db.Open(t.Context(), c)

@@ -17,7 +17,7 @@ func TestCreatesDoNotWaitForAnothersFlight(t *testing.T) {
 		if m.Name != "postgres" {
 			t.Skip("SQLite has one process")
 		}
-		c := m.Config
+		c := dbtest.Patient(m.Config)
 		inside, release := make(chan struct{}), make(chan struct{})
 		c.BeforeCommit = func(op string) {
 			if op == "pause subscription" {

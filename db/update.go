@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/flightwire/flightwire/flight"
 )
@@ -74,14 +75,20 @@ func (db *DB) RevealSecret(ctx context.Context, by Actor, account, id string) (*
 }
 
 // replace sets columns of a subscription under the lock of its state, so that
-// a fan-out sees either all of the old ones or all of the new. also, if there
-// is one, belongs to the same transaction.
+// a fan-out sees either all of the old ones or all of the new, and waits until
+// the attempts that go by the old ones have begun. also, if there is one, belongs
+// to the same transaction.
 func (db *DB) replace(ctx context.Context, op, account, id string, columns []string, args []any, also func(*Tx) error) (*flight.Subscription, error) {
+	var claimed time.Time
 	err := db.tx(ctx, op, func(tx *Tx) error {
 		if _, err := tx.lockSubscription(ctx, account, id); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, fmt.Sprintf(`UPDATE subscriptions SET %s, updated_at = $%d WHERE id = $1`,
+		var err error
+		if claimed, err = tx.lastClaim(ctx, id); err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, fmt.Sprintf(`UPDATE subscriptions SET %s, updated_at = $%d WHERE id = $1`,
 			strings.Join(columns, ", "), len(args)+1), append(args[:len(args):len(args)], At(db.Now()))...)
 		if err == nil && also != nil {
 			err = also(tx)
@@ -91,5 +98,6 @@ func (db *DB) replace(ctx context.Context, op, account, id string, columns []str
 	if err != nil {
 		return nil, err
 	}
+	db.awaitSends(ctx, claimed)
 	return db.Subscription(ctx, account, id)
 }

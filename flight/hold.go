@@ -6,7 +6,8 @@ import "time"
 // feeds drop an estimate, a gate or a belt and bring it back some minutes
 // later, and nobody wants to hear of that; see [Hold]. Or it counts though
 // another upstream, which is asked now, says something else; see [Reconcile].
-// Paths are those of [Change], and "status".
+// Or it is the leg itself, which an answer did not list; see [Unlist]. Paths are
+// those of [Change], "status" and "leg".
 type Held struct {
 	Path  string      `json:"path"`
 	Text  string      `json:"text,omitempty"` // of a gate, terminal or belt that vanished

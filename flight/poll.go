@@ -38,6 +38,16 @@ func (c Schedule) Next(s *Snapshot, now Time) Poll {
 	return p
 }
 
+// NextUnlisted is Next for a leg that its upstream did not list at now: it is
+// looked for again when it is to be known whether it is gone; see [Unlist].
+func (c Schedule) NextUnlisted(s *Snapshot, now, until Time) Poll {
+	p := c.Next(s, now)
+	if c.Fixed > 0 || p.At <= until {
+		return p
+	}
+	return Poll{max(until, now+Time(c.Floor.Milliseconds())), "not listed any more"}
+}
+
 // NextLookup returns the next time to look for a flight that no upstream has
 // found yet.
 func (c Schedule) NextLookup(date string, now Time) Poll {

@@ -16,7 +16,7 @@ import (
 // and with three in ten that hang, most of them on the same host.
 func benchHanging(t *testing.T, m dbtest.Mode) {
 	const flights, hanging, seconds = 500, 214, 15
-	b := newBench(t, m, func(*setup) {})
+	b := newBench(t, m, rarelyPolled)
 	b.subscribeAll(t, flights, func(i int) (flight.Key, string) {
 		return benchKey(i), b.recv.url("127.0.0.1", "hook", i)
 	})

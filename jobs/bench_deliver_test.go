@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -185,6 +186,7 @@ func TestBenchDeliver(t *testing.T) {
 	if os.Getenv("FLIGHTWIRE_BENCH") == "" {
 		t.Skip("a benchmark: set FLIGHTWIRE_BENCH=1")
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(200)) // as the command does
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, dbtest.Mode)
@@ -232,7 +234,7 @@ func benchManyFlights(t *testing.T, m dbtest.Mode) {
 // benchSteady has a hundred changes a second seen, each of another flight.
 func benchSteady(t *testing.T, m dbtest.Mode) {
 	const flights, seconds = 500, 20
-	b := newBench(t, m, func(*setup) {})
+	b := newBench(t, m, rarelyPolled)
 	b.subscribeAll(t, flights, func(i int) (flight.Key, string) {
 		return benchKey(i), b.recv.url("127.0.0.1", "hook", i)
 	})
@@ -270,3 +272,6 @@ func (b *bench) steady(t *testing.T, flights, seconds int) (took []time.Duration
 	}
 	return took
 }
+
+// rarelyPolled leaves it to the benchmark when changes are seen.
+func rarelyPolled(s *setup) { s.PollEvery = time.Hour }

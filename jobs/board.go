@@ -47,6 +47,7 @@ const (
 	slowWindow   = 2                // to one that hangs or fails
 	slowMemory   = 10 * time.Minute // how long one is remembered that has nothing to do
 	endpointRoom = 20000            // endpoints that are remembered
+	askedMost    = 64               // endpoints of a host that are asked in a row
 )
 
 // board is what a dispatcher knows of the events that are due, and of its
@@ -62,7 +63,7 @@ type board struct {
 	limits    Limits
 	lanes     [db.Lanes]laneState
 	endpoints map[string]*endpoint
-	hosts     map[string]*count
+	hosts     map[string]*host
 	accounts  map[string]*count
 	held      map[string]bool // events that wait here or are under way
 }
@@ -70,7 +71,7 @@ type board struct {
 type laneState struct {
 	underWay int         // attempts
 	waiting  int         // events
-	turn     []*endpoint // that have events, each once; the first has been passed over for the longest
+	turn     line[*host] // that have events, each once; the first has been passed over for the longest
 }
 
 // count is what is waiting and under way of one host or account.
@@ -79,14 +80,21 @@ type count struct {
 	waiting  int
 }
 
+type host struct {
+	count
+	name   string
+	turn   [db.Lanes]line[*endpoint] // its endpoints that have events, as the lane has hosts
+	inTurn [db.Lanes]bool
+}
+
 type endpoint struct {
 	name     string
-	host     string
+	host     *host
 	slow     bool
 	window   int // attempts that it may have under way
 	underWay int
 	seen     time.Time
-	line     [db.Lanes][]db.Due // that wait, by where they wait
+	due      [db.Lanes]line[db.Due] // that wait, by where they wait
 	inTurn   [db.Lanes]bool
 }
 
@@ -101,7 +109,7 @@ type seat struct {
 func newBoard(l Limits) *board {
 	return &board{
 		limits: l.withDefaults(), endpoints: make(map[string]*endpoint),
-		hosts: make(map[string]*count), accounts: make(map[string]*count), held: make(map[string]bool),
+		hosts: make(map[string]*host), accounts: make(map[string]*count), held: make(map[string]bool),
 	}
 }
 
@@ -125,79 +133,112 @@ func (b *board) offer(d db.Due, now time.Time) bool {
 	if e.slow {
 		lane = db.Slow
 	}
-	host, account := at(b.hosts, e.host), at(b.accounts, d.Account)
-	if b.lanes[lane].waiting >= boardRoom || host.waiting >= hostRoom {
+	if b.lanes[lane].waiting >= boardRoom || e.host.waiting >= hostRoom {
 		b.forget(e, d.Account)
 		return false
 	}
 	b.held[d.EventID] = true
-	host.waiting++
-	account.waiting++
+	e.host.waiting++
+	b.account(d.Account).waiting++
 	b.line(e, lane, d)
 	return true
 }
 
 // line has an event wait in an endpoint's line of a lane.
 func (b *board) line(e *endpoint, lane db.Lane, d db.Due) {
-	e.line[lane] = append(e.line[lane], d)
+	e.due[lane].push(d)
 	b.lanes[lane].waiting++
 	if !e.inTurn[lane] {
 		e.inTurn[lane] = true
-		b.lanes[lane].turn = append(b.lanes[lane].turn, e)
+		e.host.turn[lane].push(e)
+	}
+	if !e.host.inTurn[lane] {
+		e.host.inTurn[lane] = true
+		b.lanes[lane].turn.push(e.host)
 	}
 }
 
 func (b *board) endpoint(raw string, now time.Time) *endpoint {
-	name, host := endpointOf(raw)
+	name, hostName := endpointOf(raw)
 	e := b.endpoints[name]
 	if e == nil {
 		if len(b.endpoints) >= endpointRoom {
 			b.forgetOld(now)
 		}
-		e = &endpoint{name: name, host: host, window: min(firstWindow, b.limits.Endpoint)}
+		e = &endpoint{name: name, window: min(firstWindow, b.limits.Endpoint)}
 		b.endpoints[name] = e
+	}
+	if e.host == nil || b.hosts[hostName] != e.host {
+		e.host = b.host(hostName)
 	}
 	e.seen = now
 	return e
 }
 
-func at(m map[string]*count, key string) *count {
-	c := m[key]
+func (b *board) host(name string) *host {
+	h := b.hosts[name]
+	if h == nil {
+		h = &host{name: name}
+		b.hosts[name] = h
+	}
+	return h
+}
+
+func (b *board) account(id string) *count {
+	c := b.accounts[id]
 	if c == nil {
 		c = new(count)
-		m[key] = c
+		b.accounts[id] = c
 	}
 	return c
 }
 
-// take seats up to most of the events that wait in a lane, from each endpoint
-// in turn.
+// take seats up to most of the events that wait in a lane, from each host in
+// turn, and of that from each endpoint in turn.
 func (b *board) take(lane db.Lane, most int) (seats []*seat) {
-	l := &b.lanes[lane]
-	for passed := 0; passed < len(l.turn) && len(seats) < most && b.free(lane) > 0; {
-		e := l.turn[0]
-		l.turn = l.turn[1:]
+	turn := &b.lanes[lane].turn
+	for passed := 0; passed < turn.len() && len(seats) < most && b.free(lane) > 0; {
+		h := turn.pop()
+		s := b.takeFrom(h, lane)
+		if h.inTurn[lane] = h.turn[lane].len() > 0; h.inTurn[lane] {
+			turn.push(h)
+			passed++
+		}
+		if s != nil {
+			seats = append(seats, s)
+			passed = 0
+		}
+	}
+	return seats
+}
+
+// takeFrom seats one event of a host. It returns nil where the host is full, or
+// none of some endpoints that are asked in turn may have a place.
+func (b *board) takeFrom(h *host, lane db.Lane) *seat {
+	if h.underWay[lane] >= share(lane, b.limits.Host, 4) {
+		return nil
+	}
+	turn := &h.turn[lane]
+	for range min(turn.len(), askedMost) {
+		e := turn.pop()
 		if e.slow && lane == db.Prompt {
 			b.demote(e)
 			continue
 		}
-		d := e.line[lane][0]
-		if !b.fits(e, d, lane) {
-			l.turn = append(l.turn, e)
-			passed++
-			continue
+		d := e.due[lane].first()
+		fits := b.fits(e, d, lane)
+		if fits {
+			e.due[lane].pop()
 		}
-		passed = 0
-		e.line[lane] = e.line[lane][1:]
-		if len(e.line[lane]) > 0 {
-			l.turn = append(l.turn, e)
-		} else {
-			e.line[lane], e.inTurn[lane] = nil, false
+		if e.inTurn[lane] = e.due[lane].len() > 0; e.inTurn[lane] {
+			turn.push(e)
 		}
-		b.seat(e, d, lane)
-		seats = append(seats, &seat{Due: d, endpoint: e, lane: lane})
+		if fits {
+			b.seat(e, d, lane)
+			return &seat{Due: d, endpoint: e, lane: lane}
+		}
 	}
-	return seats
+	return nil
 }
 
 // free returns how many more attempts a lane has places for. Attempts that turn
@@ -212,28 +253,25 @@ func (b *board) free(lane db.Lane) int {
 	return min(places-b.lanes[lane].underWay, 3*(b.limits.Prompt+b.limits.Slow)-all)
 }
 
-// fits reports whether an attempt keeps the limits.
+// fits reports whether an attempt keeps the limits of its endpoint and account.
 func (b *board) fits(e *endpoint, d db.Due, lane db.Lane) bool {
-	return e.underWay < e.window &&
-		at(b.hosts, e.host).underWay[lane] < share(lane, b.limits.Host, 4) &&
-		at(b.accounts, d.Account).underWay[lane] < share(lane, b.limits.Account, 3)
+	return e.underWay < e.window && b.account(d.Account).underWay[lane] < share(lane, b.limits.Account, 3)
 }
 
 // demote moves the line of an endpoint that has become slow to the slow lane.
 func (b *board) demote(e *endpoint) {
 	e.inTurn[db.Prompt] = false
-	for _, d := range e.line[db.Prompt] {
+	for e.due[db.Prompt].len() > 0 {
 		b.lanes[db.Prompt].waiting--
-		b.line(e, db.Slow, d)
+		b.line(e, db.Slow, e.due[db.Prompt].pop())
 	}
-	e.line[db.Prompt] = nil
 }
 
 func (b *board) seat(e *endpoint, d db.Due, lane db.Lane) {
 	b.lanes[lane].waiting--
 	b.lanes[lane].underWay++
 	e.underWay++
-	for _, c := range []*count{at(b.hosts, e.host), at(b.accounts, d.Account)} {
+	for _, c := range []*count{&e.host.count, b.account(d.Account)} {
 		c.waiting--
 		c.underWay[lane]++
 	}
@@ -252,7 +290,7 @@ func (b *board) overdue(s *seat) {
 	s.lane = db.Slow
 	b.lanes[db.Prompt].underWay--
 	b.lanes[db.Slow].underWay++
-	for _, c := range []*count{b.hosts[s.endpoint.host], b.accounts[s.Account]} {
+	for _, c := range []*count{&s.endpoint.host.count, b.accounts[s.Account]} {
 		c.underWay[db.Prompt]--
 		c.underWay[db.Slow]++
 	}
@@ -282,7 +320,7 @@ func (b *board) leave(s *seat, h health, now time.Time) {
 	s.left = true
 	b.lanes[s.lane].underWay--
 	e.underWay--
-	b.hosts[e.host].underWay[s.lane]--
+	e.host.underWay[s.lane]--
 	b.accounts[s.Account].underWay[s.lane]--
 	e.seen = now
 	b.forget(e, s.Account)
@@ -290,20 +328,19 @@ func (b *board) leave(s *seat, h health, now time.Time) {
 
 // forget drops what nothing waits for and nothing is under way of.
 func (b *board) forget(e *endpoint, account string) {
-	drop := func(m map[string]*count, key string) {
-		if c := m[key]; c != nil && *c == (count{}) {
-			delete(m, key)
-		}
+	if e.host.count == (count{}) {
+		delete(b.hosts, e.host.name)
 	}
-	drop(b.hosts, e.host)
-	drop(b.accounts, account)
+	if c := b.accounts[account]; c != nil && *c == (count{}) {
+		delete(b.accounts, account)
+	}
 	if !e.slow && e.idle() {
 		delete(b.endpoints, e.name)
 	}
 }
 
 func (e *endpoint) idle() bool {
-	return e.underWay == 0 && len(e.line[db.Prompt]) == 0 && len(e.line[db.Slow]) == 0
+	return e.underWay == 0 && e.due[db.Prompt].len() == 0 && e.due[db.Slow].len() == 0
 }
 
 // forgetOld drops slow endpoints that have had nothing to do for a while, and

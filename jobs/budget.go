@@ -45,10 +45,12 @@ type Budget struct {
 	toldAt  time.Time
 }
 
-const (
-	callTimeout = time.Second // for Redis to answer
-	redisRest   = time.Second // in which it is left alone after a failure
-)
+// redisRest is for how long Redis is left alone after a failure.
+const redisRest = time.Second
+
+// callTimeout is how long Redis has to answer before an upstream is called
+// without it. Tests that count calls exactly have more patience.
+var callTimeout = time.Second
 
 // NewBudget returns a Budget, nil where there are no limits. It is closed when
 // nobody calls any more.
@@ -93,9 +95,38 @@ const (
 	monthIsKeptFor = "the month's last calls are kept for what is more urgent"
 )
 
+// isShortage reports whether a call was not made because of the limits.
+func isShortage(err error) bool {
+	_, ok := errors.AsType[*shortage](err)
+	return ok
+}
+
 // take takes one call for a rank. CodeUpstreamUnavailable with a shortage as its
 // cause when there is none.
-func (b *Budget) take(ctx context.Context, r flight.Rank) error {
+func (b *Budget) take(ctx context.Context, r flight.Rank) error { return b.takeAs(ctx, r, r) }
+
+// takeFurther takes one more call for a look of a rank that has begun. It leaves
+// nothing to others and waits for the bucket as long as ctx lasts: a look that
+// is cut off has wasted the calls before.
+func (b *Budget) takeFurther(ctx context.Context, r flight.Rank) error {
+	for {
+		err := b.takeAs(ctx, r, flight.RankLookup)
+		short, ok := errors.AsType[*shortage](err)
+		if deadline, bounded := ctx.Deadline(); !ok || !bounded || time.Until(deadline) <= short.wait {
+			return err
+		}
+		wait := time.NewTimer(short.wait)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return err
+		case <-wait.C:
+		}
+	}
+}
+
+// takeAs takes one call for the use of one rank with the rights of another.
+func (b *Budget) takeAs(ctx context.Context, use, r flight.Rank) error {
 	if b == nil {
 		return nil
 	}
@@ -108,7 +139,7 @@ func (b *Budget) take(ctx context.Context, r flight.Rank) error {
 			return fmt.Errorf("count a call to %s: %w", b.Provider, err)
 		}
 	}
-	observeTake(b.Provider, r, v)
+	observeTake(b.Provider, use, v)
 	switch v {
 	case overRate:
 		return b.refuse(overTheRate, m.wait(c, now.UnixMicro()))

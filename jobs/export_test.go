@@ -29,3 +29,7 @@ func TraceNothing() {
 	_, done := (&dispatcher{}).traceAttempt(context.Background(), &db.Attempt{}, 0)
 	done(nil, webhook.Result{})
 }
+
+// SetCallTimeout sets how long Redis has to answer before a call. It is for
+// TestMain alone.
+func SetCallTimeout(d time.Duration) { callTimeout = d }

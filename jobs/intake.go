@@ -186,9 +186,10 @@ func (in *Intake) lease() time.Duration { return in.Timeout + in.leaseMargin }
 func (in *Intake) poll(ctx context.Context, claim db.PollClaim) (err error) {
 	ctx, span := in.tracePoll(ctx, claim)
 	defer func() { finish(span, err) }()
-	ok, err := in.DB.ConfirmPoll(ctx, claim, in.lease())
-	if err != nil || !ok {
-		return err
+	if claim.Until.Sub(in.DB.Now()) < in.lease() { // it has waited for long
+		if ok, err := in.DB.ConfirmPoll(ctx, claim, in.lease()); err != nil || !ok {
+			return err
+		}
 	}
 	rank, err := in.rank(ctx, claim)
 	if err != nil {

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/flightwire/flightwire/db"
@@ -81,6 +82,9 @@ func (d *dispatcher) endInterrupted(ctx context.Context, due []db.Due) error {
 	out, err := d.DB.EndInterrupted(ctx, due)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(due, func(x db.Due) bool { return x.Interrupted() }) {
+		d.Step("deliver.ended")
 	}
 	d.offer(out.Turns)
 	return nil

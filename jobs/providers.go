@@ -38,7 +38,7 @@ func newProvider(p Provider) *Provider {
 		Name: p.Source.Name(), Timeout: openFor,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failuresToOpen },
 		IsSuccessful: func(err error) bool { return !unanswered(err) },
-		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) || isShortage(err) },
 		OnStateChange: func(name string, _, now gobreaker.State) {
 			observeBreaker(name, now == gobreaker.StateClosed)
 			slog.Warn("an upstream's circuit breaker", "upstream", name, "state", now.String())
@@ -58,8 +58,9 @@ func unanswered(err error) bool {
 	return false
 }
 
-// call makes one call, counted and under the breaker. The error of a breaker
-// that is open is CodeUpstreamUnavailable.
+// call makes one call, and the further ones that its answer needs, each counted
+// and all under the breaker. The error of a breaker that is open is
+// CodeUpstreamUnavailable.
 func (p *Provider) call(ctx context.Context, key flight.Key, rank flight.Rank, ask func(context.Context) error) error {
 	if p.breaker.State() == gobreaker.StateOpen { // before anything is counted
 		return resting()
@@ -71,7 +72,7 @@ func (p *Provider) call(ctx context.Context, key flight.Key, rank flight.Rank, a
 		began := time.Now()
 		defer func() { observeCall(p.Source.Name(), began, err) }()
 		defer rescue(ctx, &err, key, &flight.Error{Code: flight.CodeUpstream, Message: "The upstream's answer could not be read."})
-		return none, upstreamError(ask(ctx))
+		return none, upstreamError(ask(upstream.WithPermit(ctx, p.further(rank))))
 	})
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return resting()
@@ -79,8 +80,22 @@ func (p *Provider) call(ctx context.Context, key flight.Key, rank flight.Rank, a
 	return err
 }
 
+// further permits the calls of one look. The first was counted before it began.
+func (p *Provider) further(rank flight.Rank) upstream.Permit {
+	first := true
+	return func(ctx context.Context) error {
+		if first {
+			first = false
+			return nil
+		}
+		return p.Budget.takeFurther(ctx, rank)
+	}
+}
+
+var errLeftAlone = errors.New("the circuit breaker is open")
+
 func resting() error {
-	return &flight.Error{Code: flight.CodeUpstreamUnavailable, RetryAfter: openFor,
+	return &flight.Error{Code: flight.CodeUpstreamUnavailable, RetryAfter: openFor, Cause: errLeftAlone,
 		Message: "The upstream has failed several times in a row and is left alone for a moment. Try again in some seconds."}
 }
 
@@ -126,7 +141,7 @@ func (in *Intake) answer(ctx context.Context, a db.Answer, rank flight.Rank) (*P
 		if ctx.Err() != nil {
 			break
 		}
-		if i+1 < len(order) {
+		if i+1 < len(order) && !errors.Is(err, errLeftAlone) { // of which the breaker has told once
 			slog.WarnContext(ctx, "an upstream did not answer; the next is asked", "flight", a.Key.String(), "upstream", p.Source.Name(), "error", err)
 		}
 	}

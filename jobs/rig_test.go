@@ -32,6 +32,7 @@ import (
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "4") // these tests wait more than they work
 	flag.Parse()
+	jobs.SetCallTimeout(patience) // on a busy machine a second may not be enough
 	if !testing.Verbose() {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 		redis.SetLogger(silence{})

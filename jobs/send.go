@@ -26,6 +26,11 @@ func (d *dispatcher) send(a db.Attempt, s *seat, until time.Time) {
 		d.leave(s, unseen)
 		return
 	}
+	if r.AttemptedAt.Sub(until.Add(-d.lease())) > db.SendWithin && !d.claimAgain(ctx, &r) {
+		d.leave(s, unseen)
+		return
+	}
+	a = r.Attempt
 	attemptsUnderWay.Inc()
 	defer attemptsUnderWay.Dec()
 	patience := min(promptAnswer, d.Timeout/2)
@@ -49,6 +54,19 @@ func (d *dispatcher) send(a db.Attempt, s *seat, until time.Time) {
 	traced(&r, got)
 	d.results <- r
 	d.leave(s, h)
+}
+
+// claimAgain renews the claim of an attempt that comes late, as when the process
+// was stopped. It reports whether the attempt is still to be made.
+func (d *dispatcher) claimAgain(ctx context.Context, r *db.Result) bool {
+	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	again, ok, err := d.DB.ClaimAgain(ctx, r.Attempt)
+	if err != nil {
+		slog.ErrorContext(ctx, "a claim could not be renewed; the sweep takes it up", "event", r.Attempt.EventID, "error", err)
+	}
+	r.Attempt, r.AttemptedAt = again, d.DB.Now()
+	return ok
 }
 
 // attempt sends a webhook, or says why it cannot be sent.

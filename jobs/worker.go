@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -21,7 +22,8 @@ import (
 // Leases and rhythms. A lease outlasts the work it covers; what a dead process
 // had claimed is taken up again when it has run out and a sweep comes by.
 const (
-	pollPlaces  = 64 // polls that one process has claimed and not seen done
+	pollPlaces  = 64          // polls that one process has claimed and not seen done
+	pollWait    = time.Second // that a claimed poll may wait for a worker before its lease has to be renewed
 	planEvery   = 100 * time.Millisecond
 	taskEvery   = 5 * time.Millisecond
 	sweepEvery  = time.Second
@@ -62,6 +64,8 @@ type Worker struct {
 	places     chan struct{}  // polls under way
 	polls      sync.WaitGroup // those made without Redis
 	alone      bool           // Redis was away at the last plan
+	replan     chan struct{}  // one slot: places have become free, and more may be due
+	behind     atomic.Bool    // the last plan had fewer places than it could have used
 	stop       context.CancelFunc
 	loops      sync.WaitGroup
 }
@@ -95,7 +99,7 @@ func NewWorker(c WorkerConfig) *Worker {
 	if c.houseEvery == 0 {
 		c.houseEvery = houseEvery
 	}
-	w := &Worker{WorkerConfig: c, places: make(chan struct{}, pollPlaces)}
+	w := &Worker{WorkerConfig: c, places: make(chan struct{}, pollPlaces), replan: make(chan struct{}, 1)}
 	w.dispatcher = newDispatcher(c)
 	w.server = asynq.NewServerFromRedisClient(c.Redis, asynq.Config{
 		Concurrency:              pollPlaces,
@@ -127,10 +131,10 @@ func (w *Worker) Start() error {
 		w.dispatcher.stop()
 		return fmt.Errorf("start the workers: %w", err)
 	}
-	w.loop(ctx, w.planEvery, w.plan)
-	w.loop(ctx, sweepEvery, func(context.Context) error { w.dispatcher.wakeAll(); return nil })
-	w.loop(ctx, gaugeEvery, w.dispatcher.gauge)
-	w.loop(ctx, syncEvery, w.DB.SyncClock)
+	w.loop(ctx, w.planEvery, w.replan, w.plan)
+	w.loop(ctx, sweepEvery, nil, func(context.Context) error { w.dispatcher.wakeAll(); return nil })
+	w.loop(ctx, gaugeEvery, nil, w.dispatcher.gauge)
+	w.loop(ctx, syncEvery, nil, w.DB.SyncClock)
 	w.loops.Go(func() { w.keepHouse(ctx) })
 	return nil
 }
@@ -164,8 +168,8 @@ func (w *Worker) handleDeliver(ctx context.Context, _ *asynq.Task) error {
 	return nil
 }
 
-// loop runs f now and then until ctx ends.
-func (w *Worker) loop(ctx context.Context, every time.Duration, f func(context.Context) error) {
+// loop runs f now and then, and when bell is rung, until ctx ends.
+func (w *Worker) loop(ctx context.Context, every time.Duration, bell <-chan struct{}, f func(context.Context) error) {
 	w.loops.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
@@ -177,6 +181,7 @@ func (w *Worker) loop(ctx context.Context, every time.Duration, f func(context.C
 			case <-ctx.Done():
 				return
 			case <-tick.C:
+			case <-bell:
 			}
 		}
 	})
@@ -187,11 +192,11 @@ func (w *Worker) loop(ctx context.Context, every time.Duration, f func(context.C
 func (w *Worker) plan(ctx context.Context) error {
 	for ctx.Err() == nil {
 		free := w.freePolls(ctx)
-		if free <= 0 {
+		if w.behind.Store(free <= 0); free <= 0 {
 			return nil
 		}
 		claimCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
-		claims, err := w.DB.ClaimPolls(claimCtx, w.Intake.World(), free, w.Intake.lease())
+		claims, err := w.DB.ClaimPolls(claimCtx, w.Intake.World(), free, w.Intake.lease()+pollWait)
 		cancel()
 		if err != nil || len(claims) == 0 {
 			return err
@@ -258,10 +263,22 @@ func (w *Worker) handlePoll(ctx context.Context, t *asynq.Task) error {
 
 // poll makes one poll in a place that is taken already.
 func (w *Worker) poll(ctx context.Context, claim db.PollClaim) {
-	defer func() { <-w.places }()
+	defer w.pollDone()
 	w.Step("poll.begun")
 	if err := w.Intake.poll(ctx, claim); err != nil {
 		slog.ErrorContext(ctx, "a poll failed; its claim runs out and is taken up again", "flight", claim.Key.String(), "error", err)
+	}
+}
+
+// pollDone gives a place back. When half of them are free, and more could have
+// been used, it has the next polls planned.
+func (w *Worker) pollDone() {
+	<-w.places
+	if w.behind.Load() && len(w.places) <= cap(w.places)/2 {
+		select {
+		case w.replan <- struct{}{}:
+		default: // it is about to plan anyway
+		}
 	}
 }
 

@@ -186,3 +186,12 @@ func RedisServer(t testing.TB) (redis.UniversalClient, string) {
 	})
 	return client, withDatabase(t, base, n)
 }
+
+// Patient is c for a test that holds a transaction open: PostgreSQL would break
+// it off while a busy machine is still at the rest of the test.
+func Patient(c db.Config) db.Config {
+	if c.URL != "" {
+		c.URL += "&idle_in_transaction_session_timeout=60000"
+	}
+	return c
+}

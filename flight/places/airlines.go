@@ -6,15 +6,19 @@ import (
 	"github.com/flightwire/flightwire/flight"
 )
 
-// Airline is a carrier. Codes are given again over the years: the table has
+// Airline is a carrier. Codes are given again over the years: the tables have
 // today's holder, and of former airlines those whose codes are free or in no
-// larger use; see data/README.md.
+// larger use; see data/README.md. Smaller airlines are known by their ICAO codes
+// alone.
 type Airline struct {
 	IATA, ICAO string // IATA is empty where it is shared or has gone to another
 	Name       string // the name it trades under, in English
 }
 
-var airlines = sync.OnceValue(func() *table { return newTable(airlinesCSV, 2) })
+var (
+	airlines     = sync.OnceValue(func() *table { return newTable(airlinesCSV, 2) })
+	moreAirlines = sync.OnceValue(func() *table { return newTable(moreAirlinesCSV, 2) })
+)
 
 // FindAirline returns the airline of an IATA or an ICAO designator.
 func FindAirline(code string) (Airline, bool) {
@@ -22,6 +26,9 @@ func FindAirline(code string) (Airline, bool) {
 		return Airline{}, false
 	}
 	row, ok := airlines().find(code)
+	if !ok {
+		row, ok = moreAirlines().find(code)
+	}
 	if !ok {
 		return Airline{}, false
 	}

@@ -44,6 +44,32 @@ func TestAirlinesAgainstTheFile(t *testing.T) {
 	}
 }
 
+// TestMoreAirlines walks the table of smaller airlines: it names nobody whom the
+// other one has, and has no IATA code that could have gone to another.
+func TestMoreAirlines(t *testing.T) {
+	records, err := csv.NewReader(strings.NewReader(moreAirlinesCSV)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	icao := regexp.MustCompile(`^[A-Z]{3}$`)
+	last := ""
+	for _, r := range records[1:] {
+		if r[0] != "" || !icao.MatchString(r[1]) || r[1] <= last || r[2] == "" || r[2] != strings.TrimSpace(r[2]) {
+			t.Errorf("bad row %q", r)
+		}
+		last = r[1]
+		if got, ok := FindAirline(strings.ToLower(r[1])); !ok || got != (Airline{ICAO: r[1], Name: r[2]}) {
+			t.Errorf("%s: %+v, %v", r[1], got, ok)
+		}
+		if _, ok := airlines().find(r[1]); ok {
+			t.Errorf("%s is in both tables", r[1])
+		}
+	}
+	if len(records) < 300 {
+		t.Errorf("only %d more airlines", len(records)-1)
+	}
+}
+
 func TestFindAirline(t *testing.T) {
 	for _, c := range []struct{ code, iata, icao, name string }{
 		// The carriers of the shipped day of 2013.
@@ -59,6 +85,7 @@ func TestFindAirline(t *testing.T) {
 		{"baw", "BA", "BAW", "British Airways"}, {"u2", "U2", "EZY", "easyJet"},
 		{"GEC", "", "GEC", "Lufthansa Cargo"}, {"LH", "LH", "DLH", "Lufthansa"},
 		{"RS", "RS", "ASV", "Air Seoul"}, {"SKV", "", "SKV", "Sky Regional Airlines"},
+		{"ACP", "", "ACP", "Astral Aviation"},
 	} {
 		got, ok := FindAirline(c.code)
 		if !ok || got != (Airline{IATA: c.iata, ICAO: c.icao, Name: c.name}) {

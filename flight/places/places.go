@@ -27,6 +27,9 @@ var airportsCSV string
 //go:embed data/airlines.csv
 var airlinesCSV string
 
+//go:embed data/airlines_more.csv
+var moreAirlinesCSV string
+
 //go:embed data/countries.csv
 var countriesCSV string
 

@@ -93,8 +93,9 @@ type Answer struct {
 
 // Get asks for a path with its query, which begins with a slash. Errors are
 // CodeUpstreamTimeout, CodeUpstreamUnavailable when the provider cannot be
-// reached, and CodeUpstream for an answer that is too long. The status is the
-// caller's to judge, see [Client.Refuse].
+// reached, CodeUpstream for an answer that is too long, and what the permit of
+// ctx says, see [WithPermit]. The status is the caller's to judge, see
+// [Client.Refuse].
 func (c *Client) Get(ctx context.Context, path string) (*Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil { // err has the address in it
@@ -105,6 +106,9 @@ func (c *Client) Get(ctx context.Context, path string) (*Answer, error) {
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "flightwire")
+	if err := permitted(ctx); err != nil {
+		return nil, err
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)

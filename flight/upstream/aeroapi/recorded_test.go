@@ -1,24 +1,13 @@
 package aeroapi
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/flightwire/flightwire/flight"
 	"github.com/flightwire/flightwire/flight/upstream/upstreamtest"
 )
 
-// look asks for the legs of a flight, which must be there.
-func look(t testing.TB, body []byte, k flight.Key, now string) flight.Legs {
-	t.Helper()
-	s := New(Config{BaseURL: upstreamtest.Serve(t, http.StatusOK, body), FlagBase: flagBase})
-	legs, err := s.Legs(t.Context(), k, upstreamtest.At(t, now))
-	if err != nil {
-		t.Fatalf("%s: %v", k, err)
-	}
-	upstreamtest.CheckLegs(t, legs, k)
-	return legs
-}
+var look = provider.Look
 
 const (
 	early    = "recorded/flights_AR1545_arrived-early_2024-10-10.json"

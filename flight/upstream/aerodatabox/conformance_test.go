@@ -10,42 +10,42 @@ import (
 )
 
 const (
-	flagBase = "https://flights.example"
+	flagBase = upstreamtest.FlagBase
 	key      = "key-of-the-test"
-	dir      = "conformance/synthetic_"
+	dir      = upstreamtest.Synthetic
 )
 
-var ba178 = flight.Key{Carrier: "BA", Number: "178", Date: "2026-11-21"}
+var ba178 = upstreamtest.BA178
+
+var provider = upstreamtest.Vendor{
+	New: func(base string, timeout time.Duration) upstream.Source {
+		return New(Config{BaseURL: base, Key: key, FlagBase: flagBase, Timeout: timeout})
+	},
+	Secrets: []string{key},
+	Decode: func(body []byte, k flight.Key, now flight.Time) (flight.Legs, error) {
+		rows, err := parse(body)
+		if err != nil {
+			return nil, err
+		}
+		return decode(rows, k, now, flagBase)
+	},
+}
 
 func TestConformance(t *testing.T) {
-	f := upstreamtest.Fixtures{
-		T: t, Key: ba178,
-		New: func(base string) upstream.Source { return New(Config{BaseURL: base, FlagBase: flagBase}) },
-	}
-	upstreamtest.Run(t, map[upstreamtest.Situation]upstreamtest.Case{
-		upstreamtest.FarAhead:   f.Case("2026-11-10 12:00", dir+"scheduled.json"),
-		upstreamtest.Boarding:   f.Case("2026-11-21 22:30", dir+"boarding.json"),
-		upstreamtest.Taxiing:    f.Case("2026-11-21 23:15", dir+"taxiing.json"),
-		upstreamtest.Airborne:   f.Case("2026-11-22 02:00", dir+"airborne.json"),
-		upstreamtest.Landed:     f.Case("2026-11-22 05:50", dir+"landed.json"),
-		upstreamtest.Arrived:    f.Case("2026-11-22 06:10", dir+"arrived.json"),
-		upstreamtest.Early:      f.Case("2026-11-22 06:10", dir+"early.json"),
-		upstreamtest.Cancelled:  f.Case("2026-11-21 18:30", dir+"cancelled.json"),
-		upstreamtest.Reinstated: f.Case("2026-11-21 18:30", dir+"cancelled.json", "2026-11-21 19:30", dir+"reinstated.json"),
-		upstreamtest.Diverted: f.Case("2026-11-22 04:30", dir+"diverted.json", "2026-11-22 05:30", dir+"diverted.json").
-			But("the provider does not say where a diverted flight goes"),
-		upstreamtest.TwoLegs:   f.Case("2026-11-21 12:00", dir+"two_legs.json"),
-		upstreamtest.Codeshare: f.Of("AA", "6145", "2026-11-21").Case("2026-11-21 12:00", dir+"codeshare.json"),
-	})
+	f := provider.Fixtures(t)
+	cases := f.Story()
+	cases[upstreamtest.Boarding] = f.Case("2026-11-21 22:30", dir+"boarding.json")
+	cases[upstreamtest.Early] = f.Case("2026-11-22 06:10", dir+"early.json")
+	cases[upstreamtest.Diverted] = f.Case("2026-11-22 04:30", dir+"diverted.json", "2026-11-22 05:30", dir+"diverted.json").
+		But("the provider does not say where a diverted flight goes")
+	cases[upstreamtest.Codeshare] = f.Of("AA", "6145", "2026-11-21").Case("2026-11-21 12:00", dir+"codeshare.json")
+	upstreamtest.Run(t, cases)
 }
 
 func TestFailures(t *testing.T) {
 	const noSense = `[{"number":"BA 178","status":"Expected","departure":{"airport":{"iata":"JFK"},"scheduledTime":{"utc":"SECRET"}},"arrival":{"airport":{"iata":"LHR"}}}]`
 	upstreamtest.Fail(t, upstreamtest.Provider{
-		New: func(base string, timeout time.Duration) upstream.Source {
-			return New(Config{BaseURL: base, Key: key, Timeout: timeout})
-		},
-		Key: ba178, Now: upstreamtest.At(t, "2026-11-21 12:00"), Secrets: []string{key},
+		Vendor: provider, Key: ba178, Now: upstreamtest.At(t, "2026-11-21 12:00"),
 		Replies: map[upstreamtest.Failure]upstreamtest.Reply{
 			upstreamtest.NotFound:       upstreamtest.Says(204, "", ""),
 			upstreamtest.BadCredentials: upstreamtest.Says(401, `{"message":"Invalid API key SECRET"}`, "Invalid API key"),

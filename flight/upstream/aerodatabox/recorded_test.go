@@ -2,7 +2,6 @@ package aerodatabox
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -10,17 +9,7 @@ import (
 	"github.com/flightwire/flightwire/flight/upstream/upstreamtest"
 )
 
-// look asks for the legs of a flight, which must be there.
-func look(t testing.TB, body []byte, k flight.Key, now string) flight.Legs {
-	t.Helper()
-	s := New(Config{BaseURL: upstreamtest.Serve(t, http.StatusOK, body), FlagBase: flagBase})
-	legs, err := s.Legs(t.Context(), k, upstreamtest.At(t, now))
-	if err != nil {
-		t.Fatalf("%s: %v", k, err)
-	}
-	upstreamtest.CheckLegs(t, legs, k)
-	return legs
-}
+var look = provider.Look
 
 // board returns the rows of the recorded board of arrivals as an answer by
 // number has them, with the board's airport as their destination.

@@ -89,7 +89,8 @@ func (s *Source) Floor() time.Duration { return floor }
 // departure falls on the key's date, on the clocks of their origin, are
 // returned; rows without any departure time are of no date.
 func (s *Source) Legs(ctx context.Context, key flight.Key, now flight.Time) (flight.Legs, error) {
-	if _, err := time.Parse(time.DateOnly, key.Date); err != nil {
+	date, err := time.Parse(time.DateOnly, key.Date)
+	if err != nil {
 		return nil, flight.Errorf(flight.CodeInvalid, "date: must be a calendar date in the form YYYY-MM-DD")
 	}
 	ctx, cancel := s.client.Within(ctx)
@@ -98,7 +99,7 @@ func (s *Source) Legs(ctx context.Context, key flight.Key, now flight.Time) (fli
 	if err != nil {
 		return nil, err
 	}
-	if refused := s.refusal(key, got); refused != nil {
+	if refused := s.refusal(key, got, date.Sub(now.Std()).Abs()); refused != nil {
 		return nil, refused
 	}
 	rows, err := parse(got.Body)
@@ -112,9 +113,15 @@ func (s *Source) Legs(ctx context.Context, key flight.Key, now flight.Time) (fli
 	return upstream.Finish(key, legs, now)
 }
 
+// always is how far from now a date may lie that every plan covers. How far
+// ahead and back others may lie depends on the plan and on what the provider
+// has at present, and a date beyond that is a bad request to it.
+const always = 48 * time.Hour
+
 // refusal returns the error that an answer is, or nil when it is none. An
-// object in place of the list is an error, whatever the status.
-func (s *Source) refusal(key flight.Key, got *upstream.Answer) *flight.Error {
+// object in place of the list is an error, whatever the status. away is how far
+// the date lies from now.
+func (s *Source) refusal(key flight.Key, got *upstream.Answer, away time.Duration) *flight.Error {
 	var e struct {
 		Message text `json:"message"`
 	}
@@ -126,5 +133,9 @@ func (s *Source) refusal(key flight.Key, got *upstream.Answer) *flight.Error {
 	case status == http.StatusOK:
 		return nil
 	}
-	return s.client.Refuse(key, got, upstream.RefusalOf(status), upstream.Detail{Name: "message", Value: string(e.Message)})
+	r := upstream.RefusalOf(status)
+	if status == http.StatusBadRequest && away > always {
+		r = upstream.NoFlight // none yet, or none any more
+	}
+	return s.client.Refuse(key, got, r, upstream.Detail{Name: "message", Value: string(e.Message)})
 }

@@ -74,3 +74,18 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestDateBeyondPlan has the 400 of a date that the provider has nothing of: it
+// is a flight that is not there yet, or not any more.
+func TestDateBeyondPlan(t *testing.T) {
+	s := New(Config{BaseURL: upstreamtest.Serve(t, 400, []byte(`{"message":"The date is out of range"}`)), Key: key})
+	for date, want := range map[string]flight.Code{
+		"2026-11-20": flight.CodeUpstream, "2026-11-21": flight.CodeUpstream, "2026-11-23": flight.CodeUpstream,
+		"2026-11-18": flight.CodeFlightNotFound, "2026-11-24": flight.CodeFlightNotFound, "2027-11-20": flight.CodeFlightNotFound,
+	} {
+		_, err := s.Legs(t.Context(), flight.Key{Carrier: "BA", Number: "178", Date: date}, upstreamtest.At(t, "2026-11-21 12:00"))
+		if flight.CodeOf(err) != want {
+			t.Errorf("%s: %v, want %s", date, err, want)
+		}
+	}
+}

@@ -9,26 +9,29 @@ import (
 	"github.com/flightwire/flightwire/flight/upstream/upstreamtest"
 )
 
+var provider = upstreamtest.Vendor{
+	New: func(base string, timeout time.Duration) upstream.Source {
+		return New(Config{BaseURL: base, AppID: appID, AppKey: appKey, FlagBase: flagBase, Timeout: timeout})
+	},
+	Secrets: []string{appID, appKey},
+	Decode: func(body []byte, key flight.Key, _ flight.Time) (flight.Legs, error) {
+		ans, err := parse(body)
+		if err != nil {
+			return nil, err
+		}
+		return ans.legs(key, flagBase)
+	},
+}
+
 func TestConformance(t *testing.T) {
-	f := upstreamtest.Fixtures{
-		T: t, Key: flight.Key{Carrier: "BA", Number: "178", Date: "2026-11-21"},
-		New: func(base string) upstream.Source { return New(Config{BaseURL: base, FlagBase: flagBase}) },
-	}
-	const dir = "conformance/synthetic_"
-	upstreamtest.Run(t, map[upstreamtest.Situation]upstreamtest.Case{
-		upstreamtest.FarAhead:   f.Case("2026-11-10 12:00", dir+"scheduled.json"),
-		upstreamtest.Boarding:   f.Case("2026-11-21 22:30", dir+"scheduled.json").But("the provider does not report boarding"),
-		upstreamtest.Taxiing:    f.Case("2026-11-21 23:15", dir+"taxiing.json"),
-		upstreamtest.Airborne:   f.Case("2026-11-22 02:00", dir+"airborne.json"),
-		upstreamtest.Landed:     f.Case("2026-11-22 05:50", dir+"landed.json"),
-		upstreamtest.Arrived:    f.Case("2026-11-22 06:10", dir+"arrived.json"),
-		upstreamtest.Early:      f.Case("2026-11-22 06:10", dir+"early.json"),
-		upstreamtest.Cancelled:  f.Case("2026-11-21 18:30", dir+"cancelled.json"),
-		upstreamtest.Reinstated: f.Case("2026-11-21 18:30", dir+"cancelled.json", "2026-11-21 19:30", dir+"reinstated.json"),
-		upstreamtest.Diverted:   f.Case("2026-11-22 04:30", dir+"redirected.json", "2026-11-22 05:30", dir+"diverted.json"),
-		upstreamtest.TwoLegs:    f.Case("2026-11-21 12:00", dir+"two_legs.json"),
-		upstreamtest.Codeshare:  f.Of("AS", "1359", "2015-04-29").Case("2015-04-29 12:00", "recorded/by_flight_AA1113_en_route.json"),
-	})
+	const dir = upstreamtest.Synthetic
+	f := provider.Fixtures(t)
+	cases := f.Story()
+	cases[upstreamtest.Boarding] = f.Case("2026-11-21 22:30", dir+"scheduled.json").But("the provider does not report boarding")
+	cases[upstreamtest.Early] = f.Case("2026-11-22 06:10", dir+"early.json")
+	cases[upstreamtest.Diverted] = f.Case("2026-11-22 04:30", dir+"redirected.json", "2026-11-22 05:30", dir+"diverted.json")
+	cases[upstreamtest.Codeshare] = f.Of("AS", "1359", "2015-04-29").Case("2015-04-29 12:00", "recorded/by_flight_AA1113_en_route.json")
+	upstreamtest.Run(t, cases)
 }
 
 func TestFailures(t *testing.T) {
@@ -37,10 +40,7 @@ func TestFailures(t *testing.T) {
 		noSense = `{"flightStatuses":[{"carrierFsCode":"AA","flightNumber":"1113","departureAirportFsCode":"DFW","arrivalAirportFsCode":"LAX","status":"S","departureDate":{"dateUtc":"SECRET"}}]}`
 	)
 	upstreamtest.Fail(t, upstreamtest.Provider{
-		New: func(base string, timeout time.Duration) upstream.Source {
-			return New(Config{BaseURL: base, AppID: appID, AppKey: appKey, Timeout: timeout})
-		},
-		Key: aa1113, Now: worldNow, Secrets: []string{appID, appKey},
+		Vendor: provider, Key: aa1113, Now: worldNow,
 		Replies: map[upstreamtest.Failure]upstreamtest.Reply{
 			upstreamtest.NotFound:       upstreamtest.Says(200, string(fixture(t, "synthetic_empty.json")), ""),
 			upstreamtest.BadCredentials: upstreamtest.Says(403, refused, "AUTH_FAILURE"),

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	flagBase = "https://flights.example"
+	flagBase = upstreamtest.FlagBase
 	appID    = "app-id-of-the-test"
 	appKey   = "app-key-of-the-test"
 )
@@ -96,10 +96,5 @@ func serveFunc(t testing.TB, handle http.HandlerFunc) *Source {
 // look asks for the legs of a flight, which must be there.
 func look(t testing.TB, body []byte, carrier, number, date string) flight.Legs {
 	t.Helper()
-	key := flight.Key{Carrier: carrier, Number: number, Date: date}
-	legs, err := serve(t, http.StatusOK, body).Legs(t.Context(), key, worldNow)
-	if err != nil {
-		t.Fatalf("%s: %v", key, err)
-	}
-	return legs
+	return provider.Look(t, body, flight.Key{Carrier: carrier, Number: number, Date: date}, "2026-03-01 12:00") // worldNow
 }

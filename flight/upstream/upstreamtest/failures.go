@@ -53,12 +53,11 @@ func Says(status int, body, log string, header ...string) Reply {
 	return Reply{Status: status, Header: header, Body: body, Log: log}
 }
 
-// Provider is one that is asked over HTTP.
+// Provider is one that fails.
 type Provider struct {
-	New     func(base string, timeout time.Duration) upstream.Source // timeout 0: the source's own
+	Vendor
 	Key     flight.Key
 	Now     flight.Time
-	Secrets []string // credentials that New gives the source
 	Replies map[Failure]Reply
 	Row     string    // a short row of a flight, of which an answer may not have megabytes
 	Rows    [2]string // what stands before and after the rows

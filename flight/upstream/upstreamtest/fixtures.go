@@ -13,9 +13,32 @@ import (
 
 // Fixtures makes cases of a provider's recorded and synthetic answers.
 type Fixtures struct {
+	Vendor
 	T   testing.TB
-	New func(base string) upstream.Source
 	Key flight.Key
+}
+
+// Fixtures are those about BA178.
+func (v Vendor) Fixtures(t testing.TB) Fixtures { return Fixtures{v, t, BA178} }
+
+// Synthetic is where the answers about BA178 are, which have the same names
+// with every provider.
+const Synthetic = "conformance/synthetic_"
+
+// Story has the situations of BA178 that every provider tells of in an answer
+// of its own. What one tells in another way is put in the place of these.
+func (f Fixtures) Story() map[Situation]Case {
+	f.T.Helper()
+	return map[Situation]Case{
+		FarAhead:   f.Case("2026-11-10 12:00", Synthetic+"scheduled.json"),
+		Taxiing:    f.Case("2026-11-21 23:15", Synthetic+"taxiing.json"),
+		Airborne:   f.Case("2026-11-22 02:00", Synthetic+"airborne.json"),
+		Landed:     f.Case("2026-11-22 05:50", Synthetic+"landed.json"),
+		Arrived:    f.Case("2026-11-22 06:10", Synthetic+"arrived.json"),
+		Cancelled:  f.Case("2026-11-21 18:30", Synthetic+"cancelled.json"),
+		Reinstated: f.Case("2026-11-21 18:30", Synthetic+"cancelled.json", "2026-11-21 19:30", Synthetic+"reinstated.json"),
+		TwoLegs:    f.Case("2026-11-21 12:00", Synthetic+"two_legs.json"),
+	}
 }
 
 // Case tells of a situation by what the provider answered, once or twice: each
@@ -33,7 +56,7 @@ func (f Fixtures) Case(nowAndFile ...string) Case {
 		} else {
 			base = Serve(f.T, http.StatusOK, file)
 		}
-		c.Looks = append(c.Looks, Look{f.New(base), At(f.T, nowAndFile[i])})
+		c.Looks = append(c.Looks, Look{f.New(base, 0), At(f.T, nowAndFile[i])})
 	}
 	return c
 }

@@ -48,35 +48,35 @@ func temperOf(receiver int) temper {
 	return well
 }
 
-// crowd are receivers, each on a host of its own.
-type crowd struct {
+// audience are receivers, each on a host of its own.
+type audience struct {
 	*httptest.Server
 	port string
 
 	mu       sync.Mutex
 	dice     *rand.Rand
 	secrets  map[string]string // by subscription
-	events   map[string]*told  // by id
+	events   map[string]*noted // by id
 	heard    map[string][]string
 	requests int
 	faults   []string
 }
 
-// told is what a receiver saw of an event.
-type told struct {
+// noted is what a receiver saw of an event.
+type noted struct {
 	body    [sha256.Size]byte
 	attempt int  // of the first request that came in
 	taken   bool // answered 2xx at least once
 }
 
-// newCrowd starts the receivers. They listen on every address of this machine,
+// newAudience starts the receivers. They listen on every address of this machine,
 // so 127.0.1.1, 127.0.1.2 and so on are hosts of their own.
-func newCrowd(t *testing.T, seed uint64, receivers int) *crowd {
+func newAudience(t *testing.T, seed uint64, receivers int) *audience {
 	t.Helper()
 	if receivers > 250 {
 		t.Fatal("there are not so many hosts")
 	}
-	c := &crowd{dice: rand.New(rand.NewPCG(seed, 1)), secrets: map[string]string{}, events: map[string]*told{}, heard: map[string][]string{}}
+	c := &audience{dice: rand.New(rand.NewPCG(seed, 1)), secrets: map[string]string{}, events: map[string]*noted{}, heard: map[string][]string{}}
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
@@ -90,18 +90,18 @@ func newCrowd(t *testing.T, seed uint64, receivers int) *crowd {
 }
 
 // url is where the nth subscription has its webhooks sent.
-func (c *crowd) url(receiver, n int) string {
+func (c *audience) url(receiver, n int) string {
 	return fmt.Sprintf("http://127.0.1.%d:%s/%d", receiver+1, c.port, n)
 }
 
 // know lets the signatures of a subscription be verified.
-func (c *crowd) know(subscription, secret string) {
+func (c *audience) know(subscription, secret string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.secrets[subscription] = secret
 }
 
-func (c *crowd) take(w http.ResponseWriter, r *http.Request) {
+func (c *audience) take(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the sender has gone; it has not been heard
@@ -143,7 +143,7 @@ const (
 )
 
 // note keeps what came and says what to do.
-func (c *crowd) note(r *http.Request, body []byte, of temper) int {
+func (c *audience) note(r *http.Request, body []byte, of temper) int {
 	id, subscription := r.Header.Get("x-service-event-id"), r.Header.Get("x-service-subscription-id")
 	attempt, _ := strconv.Atoi(r.Header.Get("x-service-delivery-attempt"))
 	sum := sha256.Sum256(body)
@@ -153,7 +153,7 @@ func (c *crowd) note(r *http.Request, body []byte, of temper) int {
 	c.verify(r.Header, subscription, id, body)
 	e := c.events[id]
 	if e == nil {
-		e = &told{body: sum, attempt: attempt}
+		e = &noted{body: sum, attempt: attempt}
 		c.events[id] = e
 		c.heard[subscription] = append(c.heard[subscription], id)
 		var event struct{ ID, SubscriptionID string }
@@ -170,7 +170,7 @@ func (c *crowd) note(r *http.Request, body []byte, of temper) int {
 
 // verify holds a request against its signature. The event of a creation may
 // come before its answer has told the secret.
-func (c *crowd) verify(h http.Header, subscription, id string, body []byte) {
+func (c *audience) verify(h http.Header, subscription, id string, body []byte) {
 	if secret := c.secrets[subscription]; secret != "" {
 		if err := webhook.Verify(secret, h.Get("x-service-signature"), body, time.Now()); err != nil {
 			c.fault("event %s: %v", id, err)
@@ -178,12 +178,12 @@ func (c *crowd) verify(h http.Header, subscription, id string, body []byte) {
 	}
 }
 
-func (c *crowd) fault(format string, args ...any) {
+func (c *audience) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, args...))
 }
 
 // mood throws the dice for what a receiver does.
-func (c *crowd) mood(of temper) int {
+func (c *audience) mood(of temper) int {
 	bad := map[temper]struct{ sides, what int }{
 		hangs: {1, hang}, fails: {1, http.StatusInternalServerError}, rejects: {1, http.StatusGone},
 		flaky: {2, refuse}, stalls: {3, hang}, breaks: {2, cut},
