@@ -62,7 +62,7 @@ func openTracing(ctx context.Context) (trace.Tracer, func() error, error) {
 	if err != nil {
 		return nil, nil, usagef("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("traces could not be sent", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("OpenTelemetry has a problem; traces may be missing", "error", err) }))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(what), sdktrace.WithIDGenerator(jobs.TraceIDs{}))
 	return provider.Tracer("github.com/flightwire/flightwire"), func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), traceFlush)

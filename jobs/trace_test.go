@@ -131,6 +131,24 @@ func value(s tracetest.SpanStub, key attribute.Key) attribute.Value {
 	return attribute.Value{}
 }
 
+// The trace of an event can be reckoned by hand, and samplers that go by it
+// take their share.
+func TestTraceOf(t *testing.T) {
+	if got := jobs.TraceOf("evt_01a1ff9dca257bc6a7c19470647b3b5e").String(); got != "0a555a7df3d3084ce264df77880dfea9" {
+		t.Errorf("got %s", got)
+	}
+	const events = 2000
+	half, taken := sdktrace.TraceIDRatioBased(0.5), 0
+	for i := range events {
+		if half.ShouldSample(sdktrace.SamplingParameters{TraceID: jobs.TraceOf(fmt.Sprintf("evt_01a1ff9dca257bc6a7c1%012x", i))}).Decision == sdktrace.RecordAndSample {
+			taken++
+		}
+	}
+	if taken < events*4/10 || taken > events*6/10 {
+		t.Errorf("half of %d events are %d", events, taken)
+	}
+}
+
 // Without a tracer nothing is allocated for one.
 func TestNoTracerCostsNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, jobs.TraceNothing); n > 0 {
