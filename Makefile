@@ -8,7 +8,7 @@ RACE ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets airlines generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-watch replay-day flapping-day storm chaos
+.PHONY: help run build assets airlines generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-graphql bench-watch replay-day flapping-day storm chaos
 .NOTPARALLEL:
 
 help: ## this list
@@ -69,6 +69,9 @@ bench: ## the figures of docs/performance.md; PostgreSQL flushes to disk as in p
 
 bench-deliver: ## how fast webhooks go out, against a bare loop of signed POSTs, with the CPU of all servers counted
 	@TEST_PG_DURABLE=1 FLIGHTWIRE_BENCH=1 test/with-servers go test -run '^TestBenchDeliver$$' -count=1 -v -timeout 30m $(ARGS) ./jobs
+
+bench-graphql: ## a query against a bare gqlgen server and GraphQL Yoga (from npm), and 10,000 live viewers; figures and bounds
+	@TEST_PG_DURABLE=1 FLIGHTWIRE_BENCH=1 test/with-servers go test -run '^TestBench(GraphQL|Live)$$' -count=1 -v -timeout 30m $(ARGS) .
 
 bench-watch: ## how two real days are watched, in virtual time: calls against delay; draws docs/watch.svg
 	@FLIGHTWIRE_BENCH=1 go test -run '^TestBenchWatch$$' -bench '^BenchmarkPlanDuePolls$$' -count=1 -timeout 30m $(ARGS) ./flight

@@ -112,10 +112,10 @@ func run(ctx context.Context, c Config) (err error) {
 			LegacyPrefix: c.LegacyPrefix, CacheTTL: c.CacheTTL, Process: processID(), BaseURL: base, Plans: c.Plans, Live: guard, Keys: keys,
 		})
 		open.add(background(resolver.Run))
-		page := explorer.New(graph.SDL())
+		page := explorer.New(graph.SDL(), graph.Introspection())
 		routes.Handle(explorer.Root, page)
 		routes.Handle("/graphql", c.CORS.Wrap(graph.NewHandler(resolver, graph.HandlerConfig{
-			Auth: guard, Context: server.streams.ctx, Explorer: page, Documents: c.Documents,
+			Auth: guard, Context: server.streams.ctx, Hold: server.streams.hold, Explorer: page, Documents: c.Documents,
 		})))
 		routes.Handle("/", c.CORS.Wrap(rest.New(rest.Config{Resolver: resolver, Guard: guard, BaseURL: base, LegacyPrefix: c.LegacyPrefix})))
 		if !c.Serve {

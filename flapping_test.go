@@ -31,7 +31,7 @@ func TestFlappingDay(t *testing.T) {
 		if full {
 			rows = rows[:500]
 		} else {
-			rows, speed = shortFlights(cutDay(rows)), 2400
+			rows, speed = shortFlights(cutDay(rows)), 1600
 		}
 		modes := []mode{m, embeddedMode(t)}
 		if m.name == "servers" {
@@ -227,7 +227,7 @@ func compareDays(t *testing.T, m mode, rows []dayRow, plain, flapping *flappingD
 			}
 		}
 	}
-	if flapping.switches < 3*len(rows) {
+	if flapping.switches < len(rows)/2 {
 		t.Errorf("%d flights, %d switches: this shows little", len(rows), flapping.switches)
 	}
 	if !t.Failed() {

@@ -33,7 +33,7 @@ func TestGraphQLOverHTTP(t *testing.T) {
 
 // TestGraphQLClients: graphql-ws and graphql-sse see every change once, in
 // order, over broken connections and from one process to another, and caches
-// find what they need in the schema.
+// and Relay find what they need in the schema.
 func TestGraphQLClients(t *testing.T) {
 	needClients(t)
 	t.Parallel()
@@ -48,6 +48,7 @@ func TestGraphQLClients(t *testing.T) {
 		control, through := controls(t, upstream, bases)
 		node(t, "graphql-live.mjs", bases[0], first.key, flightDate(), through, control)
 		node(t, "graphql-caches.mjs", bases[0], first.key, flightDate())
+		node(t, "graphql-relay.mjs", bases[0], first.key, flightDate())
 	})
 }
 
@@ -62,12 +63,12 @@ func TestExplorer(t *testing.T) {
 	upstream, m := newProvider(t), embeddedMode(t)
 	m.env = append(m.env, flightsOf(upstream)...)
 	s := m.serve(t)
-	control, _ := controls(t, upstream, []string{s.client.base})
+	control, through := controls(t, upstream, []string{s.client.base})
 	editor := "text"
-	if explorer.New("").HasEditor() {
+	if explorer.New("", nil).HasEditor() {
 		editor = "code"
 	}
-	node(t, "explorer.mjs", s.client.base, s.key, flightDate(), control, editor, os.Getenv("TEST_SCREENSHOTS"))
+	node(t, "explorer.mjs", s.client.base, s.key, flightDate(), control, through, editor, os.Getenv("TEST_SCREENSHOTS"))
 }
 
 // flightsOf is the settings by which flights come from a provider of the test's,

@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
 		os.Exit(m.Run())
 	}
+	if file := os.Getenv("FLIGHTWIRE_TEST_BARE"); file != "" {
+		panic(serveBare(file)) // it ends with the test
+	}
+	go collectGarbage()
 	step, err := failpoints(os.Getenv("FLIGHTWIRE_FAILPOINT"))
 	if err != nil {
 		panic(err)

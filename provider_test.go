@@ -34,7 +34,10 @@ func newProvider(t *testing.T) *provider {
 }
 
 // answer is a by-flight answer: AA100 leaves New York tomorrow.
-func (p *provider) answer() map[string]any {
+func (p *provider) answer() map[string]any { return ciriumAnswer(1, "AA", "100", p.gate) }
+
+// ciriumAnswer is a by-flight answer of a flight that leaves New York tomorrow.
+func ciriumAnswer(id int, carrier, number, gate string) map[string]any {
 	local := flightDate() + "T18:00:00.000"
 	dep, _ := time.ParseInLocation("2006-01-02T15:04:05.000", local, newYork)
 	at := func(t time.Time, zone *time.Location) map[string]any {
@@ -44,10 +47,10 @@ func (p *provider) answer() map[string]any {
 	return map[string]any{
 		"appendix": map[string]any{},
 		"flightStatuses": []any{map[string]any{
-			"flightId": 1, "carrierFsCode": "AA", "flightNumber": "100", "departureAirportFsCode": "JFK", "arrivalAirportFsCode": "LHR",
+			"flightId": id, "carrierFsCode": carrier, "flightNumber": number, "departureAirportFsCode": "JFK", "arrivalAirportFsCode": "LHR",
 			"departureDate": at(dep, newYork), "arrivalDate": at(arr, time.UTC), "status": "S",
 			"operationalTimes": map[string]any{"scheduledGateDeparture": at(dep, newYork), "scheduledGateArrival": at(arr, time.UTC)},
-			"airportResources": map[string]any{"departureGate": p.gate},
+			"airportResources": map[string]any{"departureGate": gate},
 		}},
 	}
 }

@@ -81,7 +81,7 @@ func (s *server) close() error {
 }
 
 // streams are the answers that do not end by themselves. The HTTP server knows
-// nothing of a websocket, so they are counted here. Their handlers end them
+// nothing of a websocket, which outlives its request, so they are counted here. Their handlers end them
 // when ctx ends.
 type streams struct {
 	bodyTimeout time.Duration // for reading a request; the handlers of streams lift it then
@@ -121,6 +121,12 @@ func (s *streams) count(n int) {
 		close(s.idle)
 		s.idle = nil
 	}
+}
+
+// hold counts a stream in that outlives its request, until release is called.
+func (s *streams) hold() (release func()) {
+	s.count(1)
+	return func() { s.count(-1) }
 }
 
 // wait returns when no stream runs any more, or when ctx ends.

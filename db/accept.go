@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flightwire/flightwire/flight"
@@ -35,77 +34,47 @@ type Accepted struct {
 // what stands, stores what is new, writes the events of every subscription
 // that is to hear of it, completes the watches that end, finds the flights
 // that were waited for, and plans the next poll.
+//
+// Answers that come in at the same time share a transaction. What a caller who
+// has given up had brought may have been accepted all the same.
 func (db *DB) Accept(ctx context.Context, a Answer) (Accepted, error) {
-	var last door // the pass that was committed
-	err := db.tx(ctx, "accept", func(tx *Tx) error {
-		d := door{Tx: tx, Answer: a, wall: db.Now(), seen: make(map[string]bool), fresh: make(map[snapshotKey]*flight.Snapshot)}
-		if err := d.open(ctx); err != nil {
-			return err
-		}
-		for _, leg := range a.Legs {
-			if err := d.leg(ctx, leg); err != nil {
-				return err
-			}
-		}
-		if err := d.absent(ctx); err != nil {
-			return err
-		}
-		last = d
-		return nil
-	})
-	if err != nil {
-		return Accepted{}, err
+	if err := ctx.Err(); err != nil {
+		return Accepted{}, domainError(ctx, "accept", err)
 	}
-	for key, s := range last.fresh {
-		db.snapshots.set(key, s)
+	c := &accepting{Answer: a, done: make(chan struct{})}
+	db.accepts.join(ctx, c, db.kind.writers(), db.runAccepts)
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return Accepted{}, domainError(ctx, "accept", ctx.Err())
 	}
-	standing, err := db.standing(ctx, last.resolvedRows())
-	return Accepted{Standing: standing, Changed: last.changed, Due: last.due}, domainError(ctx, "accept", err)
+	if c.err != nil {
+		return Accepted{}, c.err
+	}
+	standing, err := db.standing(ctx, c.door.resolvedRows())
+	return Accepted{Standing: standing, Changed: c.door.changed, Due: c.door.due}, domainError(ctx, "accept", err)
 }
 
-// door is one pass through Accept.
+// door is one answer's pass through Accept.
 type door struct {
-	*Tx
+	*doorway
 	Answer
-	wall    time.Time
 	rows    []*flightRow                    // every row of the flight, locked
 	rowOf   map[*flight.Snapshot]*flightRow // the row of each leg of the answer
 	seen    map[string]bool                 // rows that the answer has spoken of
-	subs    map[string][]*follower          // subscriptions by row, locked; nil until they are needed
 	fresh   map[snapshotKey]*flight.Snapshot
 	changed []string
 	due     []Due
 }
 
-// open locks every row of the flight, first making those that are missing.
-func (d *door) open(ctx context.Context) error {
-	keys := []string{d.Key.String()}
-	for _, s := range d.Legs { // the answer's spelling of the carrier may differ
-		if !slices.Contains(keys, s.FlightKey) {
-			keys = append(keys, s.FlightKey)
-		}
-	}
-	lock := func() (missing []*flight.Snapshot, err error) {
-		d.rows = nil
-		err = d.sel(ctx, &d.rows, `SELECT `+flightColumns+` FROM flights
-			WHERE flight_key `+d.kind.oneOf()+` ORDER BY id`+d.kind.forUpdate(), idList(keys))
-		return d.match(), err
-	}
-	missing, err := lock()
-	if err != nil || len(missing) == 0 {
-		return err
-	}
-	// One order for everyone: another process may be making the same rows.
-	slices.SortFunc(missing, func(a, b *flight.Snapshot) int { return strings.Compare(a.LegKey(), b.LegKey()) })
-	for _, s := range missing {
-		if err := d.insertFlight(ctx, newLegRow(d.Source, s)); err != nil {
+// pass takes the answer in, its rows being locked.
+func (d *door) pass(ctx context.Context) error {
+	for _, leg := range d.Legs {
+		if err := d.leg(ctx, leg); err != nil {
 			return err
 		}
 	}
-	if missing, err = lock(); err == nil && len(missing) > 0 {
-		err = errMoved
-	}
-	return err
+	return d.absent(ctx)
 }
 
 // match finds the row of every leg, each its own, and returns the legs that
@@ -292,12 +261,10 @@ func (d *door) insertUpdate(ctx context.Context, f *flightRow, s step, changes [
 	if len(changes) > 0 {
 		plainChanges, packedChanges = "", pack(text, []byte(jsonText(changes)))
 	}
-	_, err = d.exec(ctx, `INSERT INTO updates (flight_id, version, snapshot, base, packed, packed_raw, changes, packed_changes,
-			previous_fetched_at, source, created_at)
-		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, $9, $10)`,
-		f.ID, f.Version, base, pack(baseText, text), raw, plainChanges, packedChanges, previous, d.Source, At(d.wall))
+	d.updates = append(d.updates, []any{f.ID, f.Version, "", base, pack(baseText, text), raw, plainChanges, packedChanges,
+		previous, d.Source, At(d.wall)})
 	d.fresh[snapshotKey{f.ID, f.Version}] = s.next
-	return err
+	return nil
 }
 
 // plan writes the row back with the time of its next poll: none when nobody
@@ -335,31 +302,16 @@ func (d *door) planUnlisted(ctx context.Context, f *flightRow, next *flight.Snap
 		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil = world(p.At), p.Reason, "", Time{}
 		f.LastPolledAt = world(d.Now)
 	}
-	return d.saveFlight(ctx, f)
-}
-
-// saveFlight writes a row back. Whether it stays watched is asked in the same
-// statement, which sees what others have committed since the row was locked.
-func (d *door) saveFlight(ctx context.Context, f *flightRow) error {
-	_, err := d.exec(ctx, `UPDATE flights SET leg = $2, origin = $3, destination = $4, provider = $5, provider_flight_id = $6,
-			version = $7, asked_at = $8, fetched_at = $9, catch_up = $10,
-			next_poll_at = CASE WHEN `+stillWatched("$16")+` THEN CAST($11 AS TIMESTAMPTZ) END,
-			poll_reason = $12, poll_token = $13, poll_lease_until = $14, poll_failures = $15, last_polled_at = $17, held = $18, other_ids = $19
-		WHERE id = $1`,
-		f.ID, f.Leg, f.Origin, f.Destination, f.Provider, f.ProviderFlightID,
-		f.Version, f.AskedAt, f.FetchedAt, f.CatchUp,
-		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil, f.PollFailures, At(d.wall), f.LastPolledAt, f.Held, f.OtherIDs)
-	if isUnique(err) { // the leg's new route got a row while the lock was waited for: it is seen now
-		return errMoved
-	}
-	return err
+	d.save(f)
+	return nil
 }
 
 // stillWatched is the condition that somebody wants the row of flights polled;
-// now is the parameter that holds the wall time.
+// now is the parameter that holds the wall time. It is asked of a few rows: for
+// EXISTS, PostgreSQL may read all subscriptions first.
 func stillWatched(now string) string {
-	return `(EXISTS (SELECT 1 FROM subscriptions w WHERE w.flight_id = flights.id AND w.status IN ('active', 'pending'))
-		OR EXISTS (SELECT 1 FROM viewers v WHERE v.flight_id = flights.id AND v.expires_at > ` + now + `))`
+	return `coalesce((SELECT true FROM subscriptions w WHERE w.flight_id = flights.id AND w.status IN ('active', 'pending') LIMIT 1),
+		(SELECT true FROM viewers v WHERE v.flight_id = flights.id AND v.expires_at > ` + now + ` LIMIT 1), false)`
 }
 
 // resolvedRows returns the rows that have a snapshot.

@@ -3,9 +3,9 @@ package db
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 )
 
 // copyFrom is from how many rows on PostgreSQL takes an insert by COPY. That is
@@ -19,7 +19,7 @@ func (d dialect) copies(n int) bool { return d == postgresKind && n >= copyFrom 
 // copyRows inserts n rows by COPY; row returns the values of the ith. A slice
 // that it returns may be used for the next row too.
 func (tx *Tx) copyRows(ctx context.Context, table string, columns []string, n int, row func(i int) []any) (err error) {
-	stmt, err := tx.ExtContext.(*sqlx.Tx).PrepareContext(ctx, pq.CopyIn(table, columns...))
+	stmt, err := tx.ExtContext.(*sqlx.Tx).PrepareContext(ctx, "COPY "+table+" ("+strings.Join(columns, ", ")+") FROM STDIN")
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,8 @@ type DB struct {
 	seal         *sealer
 	snapshots    *snapshotCache
 	writes       queries // statements that are transactions of their own
-	creates      creates
+	creates      gathering[creation]
+	accepts      gathering[accepting]
 	beforeCommit func(string)
 	unlock       func() error // gives the SQLite file back
 }

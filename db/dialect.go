@@ -125,11 +125,14 @@ func (d dialect) ids() string {
 // oneOf is the condition that what stands before it is in the JSON array of
 // strings in parameter $1. PostgreSQL takes a subquery for a hundred rows, and
 // rather reads a whole table of some thousand than looks a hundred up.
-func (d dialect) oneOf() string {
+func (d dialect) oneOf() string { return d.oneOfIn("$1") }
+
+// oneOfIn is oneOf with the array in another parameter.
+func (d dialect) oneOfIn(param string) string {
 	if d == postgresKind {
-		return "= ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb)))"
+		return "= ANY (ARRAY(SELECT jsonb_array_elements_text(" + param + "::jsonb)))"
 	}
-	return "IN (SELECT value FROM json_each($1))"
+	return "IN (SELECT value FROM json_each(" + param + "))"
 }
 
 // in is the condition that what stands before it is among what a query finds,

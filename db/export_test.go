@@ -18,6 +18,17 @@ func (db *DB) Poke(ctx context.Context, query string, args ...any) (int64, error
 	return n, err
 }
 
+// Locked runs fn while the row of a flight is locked.
+func (db *DB) Locked(ctx context.Context, flightID string, fn func() error) error {
+	return db.tx(ctx, "locked", func(tx *Tx) error {
+		var id string
+		if err := tx.get(ctx, &id, `SELECT id FROM flights WHERE id = $1`+tx.kind.forUpdate(), flightID); err != nil {
+			return err
+		}
+		return fn()
+	})
+}
+
 // MigrateDown takes every migration back.
 func (db *DB) MigrateDown(ctx context.Context) (int, error) {
 	p, err := db.provider()
@@ -74,3 +85,10 @@ var (
 // ClaimStatement is what ClaimPolls runs; its parameters are the world time, the
 // wall time, the limit, the token and the end of the lease.
 func (db *DB) ClaimStatement() string { return db.kind.claimDue() }
+
+// Gathering is how many answers wait for a transaction to share.
+func (db *DB) Gathering() int {
+	db.accepts.mu.Lock()
+	defer db.accepts.mu.Unlock()
+	return len(db.accepts.waiting)
+}

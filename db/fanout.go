@@ -61,47 +61,6 @@ func (s *stateRow) told() flight.Told {
 
 func (s *stateRow) setTold(t flight.Told) { s.ToldDeparture, s.ToldArrival = t.Departure, t.Arrival }
 
-// followers returns the subscriptions of a leg that are not completed. The
-// first call locks the states of every leg's in the order of their ids, as
-// everyone does, and then reads the subscriptions, so that no status is older
-// than its lock.
-func (d *door) followers(ctx context.Context, flightID string) ([]*follower, error) {
-	if d.subs != nil {
-		return d.subs[flightID], nil
-	}
-	flights := make([]string, len(d.rows))
-	for i, f := range d.rows {
-		flights[i] = f.ID
-	}
-	var states []*stateRow
-	err := d.sel(ctx, &states, `SELECT `+stateColumns+` FROM subscription_state
-		WHERE subscription_id `+d.kind.in(`SELECT id FROM subscriptions WHERE flight_id `+d.kind.oneOf()+` AND status <> 'completed'`)+`
-		ORDER BY subscription_id`+d.kind.forUpdate(), idList(flights))
-	if err != nil {
-		return nil, err
-	}
-	d.subs = make(map[string][]*follower)
-	if len(states) == 0 {
-		return nil, nil
-	}
-	var subs []*follower
-	err = d.sel(ctx, &subs, `SELECT `+followerColumns+`
-		FROM subscriptions WHERE flight_id `+d.kind.oneOf()+` AND status <> 'completed' ORDER BY id`, idList(flights))
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]*stateRow, len(states))
-	for _, s := range states {
-		byID[s.SubscriptionID] = s
-	}
-	for _, s := range subs {
-		if s.state = byID[s.ID]; s.state != nil {
-			d.subs[s.FlightID] = append(d.subs[s.FlightID], s)
-		}
-	}
-	return d.subs[flightID], nil
-}
-
 // fanOut writes one event for each subscription that is to hear of n, and
 // completes the subscriptions when the watch ends.
 func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
@@ -109,18 +68,18 @@ func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
 	if err != nil {
 		return err
 	}
-	out := outbox{tx: d.Tx, now: d.wall}
+	due := len(d.out.due)
 	tell := teller{news: n, cache: make(map[tellKey]telling)}
 	var completed []string
 	for _, s := range subs {
 		if n.next != nil && (s.Status == flight.SubscriptionActive || s.Status == flight.SubscriptionSuspended) {
-			if err := d.tellOne(ctx, f, s, &tell, &out); err != nil {
+			if err := d.tellOne(ctx, f, s, &tell); err != nil {
 				return err
 			}
 		}
 		if next, changed, _ := s.Status.Next(flight.TriggerWatchEnds, f.Resolved); n.ended && changed {
 			s.Status = next
-			out.add(s, event{kind: flight.EventCompleted, flight: f, next: n.next})
+			d.out.add(s, event{kind: flight.EventCompleted, flight: f, next: n.next})
 			completed = append(completed, s.ID)
 		}
 	}
@@ -128,13 +87,13 @@ func (d *door) fanOut(ctx context.Context, f *flightRow, n news) error {
 		return err
 	}
 	f.CatchUp = false
-	d.due = append(d.due, out.due...)
-	return out.write(ctx)
+	d.due = append(d.due, d.out.due[due:]...)
+	return nil
 }
 
 // tellOne adds the flight.updated event of one subscription, if it is to have
 // one. After a resume the changes are the net ones since it was last told.
-func (d *door) tellOne(ctx context.Context, f *flightRow, s *follower, tell *teller, out *outbox) error {
+func (d *door) tellOne(ctx context.Context, f *flightRow, s *follower, tell *teller) error {
 	t := tell
 	if v := s.state.ResumeFrom; v != nil && s.Status == flight.SubscriptionActive {
 		from, err := d.db.snapshot(ctx, d.queries, f.ID, *v)
@@ -144,7 +103,7 @@ func (d *door) tellOne(ctx context.Context, f *flightRow, s *follower, tell *tel
 		t = &teller{news: news{prev: from, next: tell.next, changes: flight.Diff(from, tell.next)}, cache: make(map[tellKey]telling)}
 		s.state.ResumeFrom = nil
 		s.state.setTold(flight.ToldBy(from))
-		out.touch(s.state)
+		d.out.touch(s.state)
 		defer s.state.setTold(flight.ToldBy(tell.next)) // from here on delays count from the resume
 	}
 	told := t.tell(s)
@@ -153,7 +112,7 @@ func (d *door) tellOne(ctx context.Context, f *flightRow, s *follower, tell *tel
 	}
 	s.state.setTold(told.told)
 	s.state.LastChangeAt = world(t.next.FetchedAt)
-	out.add(s, event{kind: flight.EventUpdated, flight: f, next: t.next, prev: t.prev, changes: told.encoded})
+	d.out.add(s, event{kind: flight.EventUpdated, flight: f, next: t.next, prev: t.prev, changes: told.encoded})
 	return nil
 }
 
@@ -348,8 +307,9 @@ func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
 		LastDeliveryAt any    `json:"last_delivery_at"`
 		Lane           Lane   `json:"lane"`
 	}
-	rows := make([]row, len(states))
+	rows, ids := make([]row, len(states)), make([]string, len(states))
 	for i, s := range states {
+		ids[i] = s.SubscriptionID
 		rows[i] = row{
 			s.SubscriptionID, s.Seq, s.HeadSeq, s.ToldDeparture, s.ToldArrival, s.ResumeFrom,
 			s.DeliveredCount, s.FailedCount, s.FailureStreak,
@@ -362,7 +322,7 @@ func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
 			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at, lane = x.lane
 		FROM `+tx.kind.rows("id text", "seq bigint", "head_seq bigint", "told_departure int", "told_arrival int", "resume_from bigint",
 		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz", "lane int")+`
-		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
+		WHERE subscription_state.subscription_id = x.id AND subscription_state.subscription_id `+tx.kind.oneOfIn("$2"), jsonText(rows), idList(ids))
 	return err
 }
 
@@ -373,7 +333,7 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 	if err != nil {
 		return err
 	}
-	out := outbox{tx: d.Tx, now: d.wall}
+	due := len(d.out.due)
 	var ids []string
 	for _, sub := range subs {
 		if next, changed, _ := sub.Status.Next(flight.TriggerResolved, true); changed {
@@ -381,7 +341,7 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 			ids = append(ids, sub.ID)
 			sub.state.setTold(flight.ToldBy(s))
 			sub.state.LastChangeAt = world(s.FetchedAt)
-			out.add(sub, event{kind: flight.EventActivated, flight: to, next: s})
+			d.out.add(sub, event{kind: flight.EventActivated, flight: to, next: s})
 		}
 	}
 	if err := d.changeStatus(ctx, ids, flight.SubscriptionActive, ""); err != nil {
@@ -398,6 +358,6 @@ func (d *door) adopt(ctx context.Context, from, to *flightRow, s *flight.Snapsho
 	if len(ids) > 0 && !to.watched() {
 		to.NextPollAt = world(d.Now) // plan sets the real one
 	}
-	d.due = append(d.due, out.due...)
-	return out.write(ctx)
+	d.due = append(d.due, d.out.due[due:]...)
+	return nil
 }

@@ -245,21 +245,36 @@ func (db *DB) LatestUpdate(ctx context.Context, flightID string) (Update, error)
 // time given; processes call it again before that. now is the world time, at
 // which a leg that nobody watched is polled first.
 func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, until time.Time, now flight.Time) error {
+	flightIDs = slices.Sorted(slices.Values(flightIDs)) // one order of locks for everyone
+	for part := range slices.Chunk(flightIDs, watchedAtOnce) {
+		if err := db.watch(ctx, process, part, until, now); err != nil {
+			return err
+		}
+	}
 	if len(flightIDs) == 0 {
 		return nil
 	}
-	flightIDs = slices.Sorted(slices.Values(flightIDs)) // one order of locks for everyone
+	_, err := db.writes.exec(ctx, `DELETE FROM viewers WHERE process = $1 AND expires_at < $2`, process, At(db.Now()))
+	return domainError(ctx, "forget viewers", err)
+}
+
+// watchedAtOnce is how many legs a transaction announces: whoever writes
+// meanwhile waits for no more.
+const watchedAtOnce = 500
+
+func (db *DB) watch(ctx context.Context, process string, flightIDs []string, until time.Time, now flight.Time) error {
 	return db.tx(ctx, "watch", func(tx *Tx) error {
-		ids := idList(flightIDs)
+		others, err := tx.watchOn(ctx, process, flightIDs, until)
+		if err != nil || len(others) == 0 {
+			return err
+		}
+		ids := idList(others)
 		// The flights are locked first, as everywhere.
 		var have []string
 		if err := tx.sel(ctx, &have, `SELECT f.id FROM flights f WHERE f.id `+tx.kind.oneOf()+` ORDER BY f.id`+tx.kind.forUpdate(), ids); err != nil {
 			return err
 		}
-		if _, err := tx.exec(ctx, `DELETE FROM viewers WHERE process = $1 AND expires_at < $2`, process, At(db.Now())); err != nil {
-			return err
-		}
-		_, err := tx.exec(ctx, `INSERT INTO viewers (process, flight_id, expires_at)
+		_, err = tx.exec(ctx, `INSERT INTO viewers (process, flight_id, expires_at)
 			SELECT $2, x.id, $3 FROM `+tx.kind.ids()+` WHERE true
 			ON CONFLICT (flight_id, process) DO UPDATE SET expires_at = excluded.expires_at`, idList(have), process, At(until))
 		if err != nil {
@@ -269,4 +284,25 @@ func (db *DB) Watch(ctx context.Context, process string, flightIDs []string, unt
 			WHERE next_poll_at IS NULL AND id `+tx.kind.oneOf(), ids, world(now))
 		return err
 	})
+}
+
+// watchOn goes on with what the process watches already, and returns the others.
+// An announcement that holds keeps its leg from being stopped, so no flight need
+// be locked, and whoever has news of one does not wait.
+func (tx *Tx) watchOn(ctx context.Context, process string, flightIDs []string, until time.Time) (others []string, err error) {
+	var on []string
+	err = tx.sel(ctx, &on, `UPDATE viewers SET expires_at = $3
+		WHERE process = $2 AND expires_at > $4 AND flight_id IN (SELECT x.id FROM `+tx.kind.ids()+`)
+			AND EXISTS (SELECT 1 FROM flights f WHERE f.id = viewers.flight_id AND f.next_poll_at IS NOT NULL)
+		RETURNING flight_id`, idList(flightIDs), process, At(until), At(tx.db.Now()))
+	if err != nil || len(on) == 0 {
+		return flightIDs, err
+	}
+	slices.Sort(on)
+	for _, id := range flightIDs {
+		if _, found := slices.BinarySearch(on, id); !found {
+			others = append(others, id)
+		}
+	}
+	return others, nil
 }

@@ -11,49 +11,60 @@ import (
 // Deliveries returns the newest attempts to deliver to a subscription, newest
 // first and at most limit, and how many there are in all.
 func (db *DB) Deliveries(ctx context.Context, subscription string, limit int) (log []*flight.Delivery, total int, err error) {
-	var rows []struct {
-		ID            string                `db:"id"`
-		EventID       string                `db:"event_id"`
-		EventType     flight.EventType      `db:"event_type"`
-		Attempt       int                   `db:"attempt"`
-		Status        flight.DeliveryStatus `db:"status"`
-		StatusCode    int                   `db:"status_code"`
-		Error         string                `db:"error"`
-		LatencyMS     int                   `db:"latency_ms"`
-		AttemptedAt   Time                  `db:"attempted_at"`
-		NextAttemptAt Time                  `db:"next_attempt_at"`
-		ResponseBody  string                `db:"response_body"`
-	}
-	err = db.get(ctx, &total, `SELECT count(*) FROM deliveries WHERE subscription_id = $1`, subscription)
+	var rows []loggedDelivery
+	err = db.get(ctx, &total, countDeliveries, subscription)
 	if err == nil {
-		err = db.sel(ctx, &rows, `SELECT id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body
-			FROM deliveries WHERE subscription_id = $1 ORDER BY attempted_at DESC, id DESC LIMIT $2`, subscription, limit)
+		err = db.sel(ctx, &rows, `SELECT `+loggedColumns+` FROM deliveries WHERE subscription_id = $1 ORDER BY attempted_at DESC, id DESC LIMIT $2`, subscription, limit)
 	}
 	if err != nil {
 		return nil, 0, domainError(ctx, "deliveries", err)
 	}
 	log = make([]*flight.Delivery, len(rows))
 	for i := range rows {
-		r := &rows[i]
-		log[i] = &flight.Delivery{
-			ID: r.ID, EventID: r.EventID, EventType: r.EventType, Attempt: r.Attempt, Status: r.Status, Error: r.Error,
-			AttemptedAt: r.AttemptedAt.Flight(), NextAttemptAt: r.NextAttemptAt.Flight(), ResponseBody: r.ResponseBody,
-		}
-		if r.StatusCode != 0 {
-			log[i].StatusCode = &r.StatusCode
-		}
-		if r.Status != flight.DeliveryInterrupted {
-			log[i].LatencyMS = &r.LatencyMS
-		}
+		log[i] = rows[i].delivery()
 	}
 	return log, max(total, len(log)), nil
+}
+
+type loggedDelivery struct {
+	ID            string                `db:"id"`
+	EventID       string                `db:"event_id"`
+	EventType     flight.EventType      `db:"event_type"`
+	Attempt       int                   `db:"attempt"`
+	Status        flight.DeliveryStatus `db:"status"`
+	StatusCode    int                   `db:"status_code"`
+	Error         string                `db:"error"`
+	LatencyMS     int                   `db:"latency_ms"`
+	AttemptedAt   Time                  `db:"attempted_at"`
+	NextAttemptAt Time                  `db:"next_attempt_at"`
+	ResponseBody  string                `db:"response_body"`
+}
+
+const (
+	loggedColumns   = `id, event_id, event_type, attempt, status, status_code, error, latency_ms, attempted_at, next_attempt_at, response_body`
+	countDeliveries = `SELECT count(*) FROM deliveries WHERE subscription_id = $1`
+	countEvents     = `SELECT count(*) FROM events WHERE subscription_id = $1`
+)
+
+func (r *loggedDelivery) delivery() *flight.Delivery {
+	d := &flight.Delivery{
+		ID: r.ID, EventID: r.EventID, EventType: r.EventType, Attempt: r.Attempt, Status: r.Status, Error: r.Error,
+		AttemptedAt: r.AttemptedAt.Flight(), NextAttemptAt: r.NextAttemptAt.Flight(), ResponseBody: r.ResponseBody,
+	}
+	if r.StatusCode != 0 {
+		d.StatusCode = &r.StatusCode
+	}
+	if r.Status != flight.DeliveryInterrupted {
+		d.LatencyMS = &r.LatencyMS
+	}
+	return d
 }
 
 // SentEvents returns the newest events of a subscription, newest first and at
 // most limit, and how many there are in all.
 func (db *DB) SentEvents(ctx context.Context, subscription string, limit int) (log []*flight.SentEvent, total int, err error) {
 	var rows []sentEventRow
-	err = db.get(ctx, &total, `SELECT count(*) FROM events WHERE subscription_id = $1`, subscription)
+	err = db.get(ctx, &total, countEvents, subscription)
 	if err == nil {
 		err = db.sel(ctx, &rows, `SELECT `+sentEventColumns+` FROM events WHERE subscription_id = $1 ORDER BY seq DESC LIMIT $2`, subscription, limit)
 	}

@@ -144,20 +144,22 @@ func (db *DB) FailPoll(ctx context.Context, c PollClaim, now flight.Time, schedu
 func (db *DB) endClaim(ctx context.Context, op string, c PollClaim, now flight.Time, plan func(*flightRow) flight.Poll) (due []Due, err error) {
 	err = db.tx(ctx, op, func(tx *Tx) error {
 		due = nil
-		d := door{Tx: tx, Answer: Answer{Key: c.Key, Now: now, Poll: &c}, wall: db.Now()}
+		d := door{doorway: newDoorway(tx), Answer: Answer{Key: c.Key, Now: now, Poll: &c}}
 		f := new(flightRow)
 		err := tx.get(ctx, f, `SELECT `+flightColumns+` FROM flights WHERE id = $1 AND poll_token = $2`+tx.kind.forUpdate(), c.FlightID, c.Token)
 		if err != nil {
 			return ignoreMissing(err)
 		}
 		d.rows = []*flightRow{f}
+		d.locked = d.rows
 		if err := d.endOverdue(ctx, f); err != nil {
 			return err
 		}
 		p := plan(f)
 		f.NextPollAt, f.PollReason, f.PollToken, f.PollLeaseUntil = world(p.At), p.Reason, "", Time{}
 		due = d.due
-		return d.saveFlight(ctx, f)
+		d.save(f)
+		return d.flush(ctx)
 	})
 	return due, err
 }

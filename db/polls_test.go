@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -231,6 +232,28 @@ func TestResumeAfterPollForNobody(t *testing.T) {
 		}
 		r.resume(s.ID)
 		r.onlyPoll(time.Minute)
+	})
+}
+
+// Whoever goes on watching waits for nobody who has a flight's row, and nobody
+// waits for them.
+func TestViewersDoNotLockFlights(t *testing.T) {
+	each(t, func(r *rig) {
+		if r.d.Kind() != "postgres" {
+			r.Skip("SQLite's writers are alone")
+		}
+		ids := r.say(leg(), second()).IDs
+		watch := func(ctx context.Context) error {
+			return r.d.Watch(ctx, "p1", ids, r.d.Now().Add(time.Hour), r.now)
+		}
+		if err := watch(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		soon, stop := context.WithTimeout(r.Context(), 10*time.Second)
+		defer stop()
+		if err := r.d.Locked(r.Context(), ids[0], func() error { return watch(soon) }); err != nil {
+			r.Error(err)
+		}
 	})
 }
 

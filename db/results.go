@@ -335,14 +335,15 @@ func (r *recorder) writeCounts(ctx context.Context) error {
 		LastDeliveryAt any    `json:"last_delivery_at"`
 		Lane           Lane   `json:"lane"`
 	}
-	rows := make([]row, len(r.states))
+	rows, ids := make([]row, len(r.states)), make([]string, len(r.states))
 	for i, s := range r.states {
+		ids[i] = s.SubscriptionID
 		rows[i] = row{s.SubscriptionID, s.HeadSeq, s.DeliveredCount, s.FailedCount, s.FailureStreak, r.kind.moment(s.LastDeliveryAt.Std()), s.Lane}
 	}
 	_, err := r.exec(ctx, `UPDATE subscription_state SET head_seq = x.head_seq, delivered_count = x.delivered, failed_count = x.failed,
 			failure_streak = x.streak, last_delivery_at = x.last_delivery_at, lane = x.lane
 		FROM `+r.kind.rows("id text", "head_seq bigint", "delivered bigint", "failed bigint", "streak int", "last_delivery_at timestamptz", "lane int")+`
-		WHERE subscription_state.subscription_id = x.id`, jsonText(rows))
+		WHERE subscription_state.subscription_id = x.id AND subscription_state.subscription_id `+r.kind.oneOfIn("$2"), jsonText(rows), idList(ids))
 	return err
 }
 

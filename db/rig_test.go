@@ -239,11 +239,14 @@ func (r *rig) hook(a db.Attempt) hook {
 // event of a subscription.
 func (r *rig) told(id string) []string {
 	r.Helper()
-	var out []string
+	return r.toldAll()[id]
+}
+
+// toldAll is told for every subscription.
+func (r *rig) toldAll() map[string][]string {
+	r.Helper()
+	out := make(map[string][]string)
 	for _, a := range r.deliver() {
-		if a.SubscriptionID != id {
-			continue
-		}
 		var messages []string
 		for _, c := range r.hook(a).Changes {
 			messages = append(messages, c.Message)
@@ -252,7 +255,7 @@ func (r *rig) told(id string) []string {
 		if len(messages) > 0 {
 			line += ": " + strings.Join(messages, "; ")
 		}
-		out = append(out, line)
+		out[a.SubscriptionID] = append(out[a.SubscriptionID], line)
 	}
 	return out
 }

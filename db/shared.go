@@ -10,48 +10,32 @@ import (
 )
 
 const (
-	sharedMost  = 64               // creates in one transaction
+	sharedMost  = 64               // callers in one transaction
 	sharedLimit = 10 * time.Second // for one transaction
 )
 
-// creates are the subscriptions that wait to be made in a transaction that
-// they share: while one is written and flushed the next gathers.
-type creates struct {
+// gathering has callers share transactions: while one is written and flushed
+// the next gathers.
+type gathering[T any] struct {
 	mu      sync.Mutex
-	waiting []*creation
+	waiting []*T
 	running int // that take from waiting
 }
 
-// createShared makes a subscription in a transaction with others that come in
-// at the same time. What a caller who has given up had waited for may have been
-// made all the same.
-func (db *DB) createShared(ctx context.Context, c *creation) error {
-	if err := ctx.Err(); err != nil {
-		return domainError(ctx, "create subscription", err)
-	}
-	c.done = make(chan struct{})
-	g := &db.creates
+// join adds one to those that wait. It has run begin with up to sharedMost of
+// them at a time, writers of them side by side.
+func (g *gathering[T]) join(ctx context.Context, one *T, writers int, run func(context.Context, []*T)) {
 	g.mu.Lock()
-	g.waiting = append(g.waiting, c)
-	begin := g.running < db.kind.writers()
-	if begin {
+	defer g.mu.Unlock()
+	g.waiting = append(g.waiting, one)
+	if g.running < writers {
 		g.running++
-	}
-	g.mu.Unlock()
-	if begin {
-		go db.runCreates(context.WithoutCancel(ctx))
-	}
-	select {
-	case <-c.done:
-		return c.err
-	case <-ctx.Done():
-		return domainError(ctx, "create subscription", ctx.Err())
+		go g.work(context.WithoutCancel(ctx), run)
 	}
 }
 
-// runCreates makes what waits, until nothing does.
-func (db *DB) runCreates(ctx context.Context) {
-	g := &db.creates
+// work runs what waits, until nothing does.
+func (g *gathering[T]) work(ctx context.Context, run func(context.Context, []*T)) {
 	for {
 		g.mu.Lock()
 		n := min(len(g.waiting), sharedMost)
@@ -63,11 +47,32 @@ func (db *DB) runCreates(ctx context.Context) {
 		list := g.waiting[:n:n]
 		g.waiting = g.waiting[n:]
 		g.mu.Unlock()
-		now, later := apart(list)
-		db.createGroup(ctx, now, len(now) == 1)
-		for _, c := range later {
-			go db.createGroup(ctx, []*creation{c}, true)
-		}
+		run(ctx, list)
+	}
+}
+
+// createShared makes a subscription in a transaction with others that come in
+// at the same time. What a caller who has given up had waited for may have been
+// made all the same.
+func (db *DB) createShared(ctx context.Context, c *creation) error {
+	if err := ctx.Err(); err != nil {
+		return domainError(ctx, "create subscription", err)
+	}
+	c.done = make(chan struct{})
+	db.creates.join(ctx, c, db.kind.writers(), db.runCreates)
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return domainError(ctx, "create subscription", ctx.Err())
+	}
+}
+
+func (db *DB) runCreates(ctx context.Context, list []*creation) {
+	now, later := apart(list)
+	db.createGroup(ctx, now, len(now) == 1)
+	for _, c := range later {
+		go db.createGroup(ctx, []*creation{c}, true)
 	}
 }
 
@@ -109,16 +114,21 @@ func (db *DB) createGroup(ctx context.Context, list []*creation, wait bool) {
 	}
 }
 
-// createCaught is create for a goroutine of ours, where nothing else catches a
-// panic.
-func (db *DB) createCaught(ctx context.Context, list []*creation, wait bool) (err error) {
+// createCaught is create for a goroutine of ours.
+func (db *DB) createCaught(ctx context.Context, list []*creation, wait bool) error {
+	return caught(ctx, "create subscription", func(ctx context.Context) error { return db.create(ctx, list, wait) })
+}
+
+// caught runs a transaction that callers share, in a goroutine of ours, where
+// nothing else bounds it or catches a panic.
+func caught(ctx context.Context, op string, run func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, sharedLimit)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			slog.ErrorContext(ctx, "panic in a create", "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("db create subscription: panic: %v", p)
+			slog.ErrorContext(ctx, "panic in a shared transaction", "op", op, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("db %s: panic: %v", op, p)
 		}
 	}()
-	return db.create(ctx, list, wait)
+	return run(ctx)
 }

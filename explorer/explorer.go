@@ -41,10 +41,12 @@ type file struct {
 
 var media = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".graphqls": "text/plain; charset=utf-8",
+	".json": "application/json; charset=utf-8",
 }
 
-// New returns the explorer of a schema, which is given in the schema language.
-func New(schema string) *Explorer {
+// New returns the explorer of a schema, which is given in the schema language
+// and as the answer to an introspection query.
+func New(schema string, introspection []byte) *Explorer {
 	e := &Explorer{files: map[string]file{}}
 	entries, _ := files.ReadDir("page") // it is there, or this would not compile
 	for _, f := range entries {
@@ -52,6 +54,7 @@ func New(schema string) *Explorer {
 		e.add(f.Name(), text)
 	}
 	e.add("schema.graphqls", []byte(schema))
+	e.add("schema.json", introspection)
 	if packed, err := files.ReadFile("built/editor.js.gz"); err == nil {
 		if text, err := unpack(packed); err == nil { // else it is no editor
 			e.files["editor.js"] = file{media[".js"], text, packed}

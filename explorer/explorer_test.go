@@ -30,7 +30,7 @@ func body(t *testing.T, resp *http.Response) string {
 // TestPage: what the page loads is there, from its own host, by a strict
 // policy, and may be kept.
 func TestPage(t *testing.T) {
-	e := New("type Query { a: Int }")
+	e := New("type Query { a: Int }", []byte(`{"data":{}}`))
 	resp := get(t, e, "GET", "/graphql", "")
 	page, policy := body(t, resp), resp.Header.Get("Content-Security-Policy")
 	nonce := regexp.MustCompile(`nonce="(\w{20,})"`).FindStringSubmatch(page)
@@ -48,7 +48,7 @@ func TestPage(t *testing.T) {
 		t.Fatalf("the page loads %v", named)
 	}
 	folder := "/" + named[0][1][:strings.LastIndex(named[0][1], "/")+1]
-	for _, name := range []string{"page.css", "page.js", "document.js", "live.js", "results.js", "schema.graphqls"} {
+	for _, name := range []string{"page.css", "page.js", "document.js", "live.js", "results.js", "docs.js", "schema.graphqls", "schema.json"} {
 		resp := get(t, e, "GET", folder+name, "gzip")
 		if text := body(t, resp); resp.StatusCode != 200 || text == "" || !strings.Contains(resp.Header.Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: %d %v", name, resp.StatusCode, resp.Header)
@@ -74,7 +74,7 @@ func TestPage(t *testing.T) {
 
 // TestEditor: where it was built in it is small, and served as it was packed.
 func TestEditor(t *testing.T) {
-	e := New("type Query { a: Int }")
+	e := New("type Query { a: Int }", []byte(`{"data":{}}`))
 	if !e.HasEditor() {
 		if resp := get(t, e, "GET", Root+"editor.js", "gzip"); resp.StatusCode != 404 {
 			t.Errorf("%d without an editor", resp.StatusCode)

@@ -55,12 +55,17 @@ func TestConnections(t *testing.T) {
 			if !strings.HasSuffix(f.Type.Name(), "Connection") {
 				continue
 			}
-			first, after := f.Arguments.ForName("first"), f.Arguments.ForName("after")
-			if first == nil || first.Type.String() != "Int!" || after == nil || after.Type.String() != "String" {
-				t.Errorf("%s.%s must take first: Int! and after: String", d.Name, f.Name)
+			takes := func(name, typ string) bool {
+				a := f.Arguments.ForName(name)
+				return a != nil && a.Type.String() == typ
 			}
-			if price := prices[d.Name+"."+f.Name]; price.by != "first" {
-				t.Errorf("%s.%s must be priced by first", d.Name, f.Name)
+			backward := f.Arguments.ForName("last") != nil || f.Arguments.ForName("before") != nil
+			price := prices[d.Name+"."+f.Name]
+			if !backward && (!takes("first", "Int!") || !takes("after", "String") || price.by != "first") {
+				t.Errorf("%s.%s must take first: Int! and after: String, and be priced by first", d.Name, f.Name)
+			}
+			if backward && (!takes("first", "Int") || !takes("after", "String") || !takes("last", "Int") || !takes("before", "String") || price.by != "first" || price.or != "last") {
+				t.Errorf("%s.%s must take first, after, last and before, and be priced by first or last", d.Name, f.Name)
 			}
 		}
 	}

@@ -16,15 +16,26 @@ type price struct {
 	own   int
 	times int
 	by    string // argument that says how often, instead of times
+	or    string // another one that does
 }
 
 // prices lists the fields that cost something else than one, and one times what
 // is selected below. A list that is not listed costs five times that.
 var prices = map[string]price{
-	"Query.flight":                  {own: 50, times: 1}, // perhaps an upstream call
-	"Query.subscription":            {own: 10, times: 1},
-	"Query.subscriptions":           {own: 20, by: "limit"},
-	"SubscriptionPage.data":         {own: 1, times: 1}, // the limit has been reckoned
+	"Query.flight":          {own: 50, times: 1}, // perhaps an upstream call
+	"Query.flights":         {own: 10, by: "legs"},
+	"FlightResult.flight":   {own: 50, times: 1}, // perhaps an upstream call, each
+	"Query.subscription":    {own: 10, times: 1},
+	"Query.subscriptions":   {own: 20, by: "limit"},
+	"SubscriptionPage.data": {own: 1, times: 1}, // the limit has been reckoned
+
+	"Query.subscriptionsConnection":           {own: 20, by: "first", or: "last"},
+	"FlightSubscription.deliveriesConnection": {own: 20, by: "first", or: "last"},
+	"FlightSubscription.eventsConnection":     {own: 20, by: "first", or: "last"},
+	"FlightSubscriptionConnection.edges":      {own: 1, times: 1}, // first or last has been reckoned
+	"DeliveryConnection.edges":                {own: 1, times: 1},
+	"SentEventConnection.edges":               {own: 1, times: 1},
+
 	"Query.countries":               {own: 10, times: 249},
 	"Query.country":                 {own: 10, times: 1},
 	"Mutation.createSubscription":   {own: 100, times: 1},
@@ -147,16 +158,32 @@ func (r *reckoning) field(f *ast.Field) int {
 		}
 	}
 	if p.by != "" {
-		p.times = r.argument(f, p.by)
+		p.times = r.argument(f, p)
 	}
 	return plus(p.own, times(p.times, r.selections(f.SelectionSet)))
 }
 
-// argument returns an Int argument, between one and the longest page: what is
-// out of range is refused later.
-func (r *reckoning) argument(f *ast.Field, name string) int {
-	n := 0
-	switch v := f.ArgumentMap(r.variables)[name].(type) {
+// argument returns what the arguments of a price say, between one and the
+// longest page: what is out of range is refused later.
+func (r *reckoning) argument(f *ast.Field, p price) int {
+	arguments := f.ArgumentMap(r.variables)
+	n := number(arguments[p.by])
+	if p.or != "" {
+		n = max(n, number(arguments[p.or]))
+		if arguments[p.by] == nil && arguments[p.or] == nil {
+			n = defaultPage
+		}
+	}
+	return min(max(n, 1), maxPage)
+}
+
+// number is an Int argument, or how many a list has.
+func number(argument any) (n int) {
+	switch v := argument.(type) {
+	case []any:
+		n = len(v)
+	case []map[string]any:
+		n = len(v)
 	case int:
 		n = v
 	case int64:
@@ -166,7 +193,7 @@ func (r *reckoning) argument(f *ast.Field, name string) int {
 			n = int(i)
 		}
 	}
-	return min(max(n, 1), maxPage)
+	return n
 }
 
 // plus and times stop at the greatest integer. Their operands are not negative.

@@ -22,6 +22,9 @@ func priceTable() string {
 		if p.by != "" {
 			times = fmt.Sprintf("by `%s`", p.by)
 		}
+		if p.or != "" {
+			times += fmt.Sprintf(" or `%s`", p.or)
+		}
 		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", name, p.own, times)
 	}
 	return b.String()

@@ -15,6 +15,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/flightwire/flightwire/access"
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -61,6 +62,8 @@ type FlightSnapshotResolver interface {
 type FlightSubscriptionResolver interface {
 	Deliveries(ctx context.Context, obj *flight.Subscription, limit int) (*DeliveryLog, error)
 	EventLog(ctx context.Context, obj *flight.Subscription, limit int) (*EventLog, error)
+	DeliveriesConnection(ctx context.Context, obj *flight.Subscription, first *int, after *string, last *int, before *string) (*DeliveryConnection, error)
+	EventsConnection(ctx context.Context, obj *flight.Subscription, first *int, after *string, last *int, before *string) (*SentEventConnection, error)
 }
 type MutationResolver interface {
 	CreateSubscription(ctx context.Context, input CreateSubscriptionInput, idempotencyKey *string) (*flight.Subscription, error)
@@ -79,8 +82,10 @@ type MutationResolver interface {
 }
 type QueryResolver interface {
 	Flight(ctx context.Context, leg LegInput, refresh bool) (*flight.Snapshot, error)
+	Flights(ctx context.Context, legs []LegInput) ([]FlightResult, error)
 	Subscription(ctx context.Context, id string) (*flight.Subscription, error)
 	Subscriptions(ctx context.Context, filter *SubscriptionFilter, offset int, limit int) (*SubscriptionPage, error)
+	SubscriptionsConnection(ctx context.Context, filter *FlightSubscriptionFilter, orderBy db.SubscriptionOrder, first *int, after *string, last *int, before *string) (*FlightSubscriptionConnection, error)
 	Countries(ctx context.Context, lang string) ([]flight.CountryRef, error)
 	Country(ctx context.Context, code string, lang string) (*flight.CountryRef, error)
 	Account(ctx context.Context) (*Account, error)
@@ -124,6 +129,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputCreateSubscriptionInput,
+		ec.unmarshalInputFlightSubscriptionFilter,
 		ec.unmarshalInputLegInput,
 		ec.unmarshalInputReplayInput,
 		ec.unmarshalInputSubscriptionFilter,
@@ -249,6 +255,16 @@ type Query {
     refresh: Boolean! = false
   ): FlightSnapshot!
 
+  """
+  Several legs at once, each as ` + "`" + `flight` + "`" + ` has it, in the order in which they are
+  named. One that cannot be looked up has an error of its own, and the others have
+  their flights. Each further distinct leg is one more request.
+  """
+  flights(
+    "The legs, 1 to 50."
+    legs: [LegInput!]!
+  ): [FlightResult!]!
+
   "One subscription of this account."
   subscription(
     "Its id, which begins with ` + "`" + `sub_` + "`" + `."
@@ -263,7 +279,26 @@ type Query {
     offset: Int! = 0
     "How many to return, 1 to 200."
     limit: Int! = 50
-  ): SubscriptionPage!
+  ): SubscriptionPage! @deprecated(reason: "Use ` + "`" + `subscriptionsConnection` + "`" + `: its pages stay where they are while subscriptions are made and deleted.")
+
+  """
+  The subscriptions of this account, page by page: forward with ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `,
+  backward with ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + `. Without ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` it is the first 50.
+  """
+  subscriptionsConnection(
+    "Only those that match."
+    filter: FlightSubscriptionFilter
+    "In which order. A cursor holds in the order that it was given in."
+    orderBy: FlightSubscriptionOrder! = CREATED_AT_DESC
+    "How many from the beginning, or from behind ` + "`" + `after` + "`" + `: 0 to 200."
+    first: Int
+    "A cursor of this list: what stands behind it."
+    after: String
+    "How many from the end, or from before ` + "`" + `before` + "`" + `: 0 to 200."
+    last: Int
+    "A cursor of this list: what stands before it."
+    before: String
+  ): FlightSubscriptionConnection!
 
   "The 249 countries and territories of ISO 3166-1, in the alphabetical order of the language."
   countries(
@@ -497,6 +532,82 @@ input SubscriptionFilter {
   flightNumber: String
   "Only those of this local departure date."
   date: Date
+}
+
+"Narrows a connection of subscriptions. What is left out narrows nothing."
+input FlightSubscriptionFilter {
+  "Only those in one of these states. An empty list is an error."
+  statuses: [SubscriptionStatus!]
+  "Only those of this airline, by its IATA or ICAO code."
+  carrier: String
+  "Only those of this flight number."
+  flightNumber: String
+  "Only those whose local departure date is this one or later."
+  dateFrom: Date
+  "Only those whose local departure date is this one or earlier."
+  dateTo: Date
+}
+
+"The orders in which subscriptions are listed."
+enum FlightSubscriptionOrder {
+  "The newest first."
+  CREATED_AT_DESC
+  "The oldest first."
+  CREATED_AT_ASC
+  "By local departure date, the earliest first; those of one date as they were made."
+  FLIGHT_DATE_ASC
+  "By local departure date, the latest first; those of one date the newest first."
+  FLIGHT_DATE_DESC
+}
+
+"What came of one of several look-ups. One of its fields is null, and one is not."
+type FlightResult {
+  "The leg as the upstream last described it."
+  flight: FlightSnapshot
+  "Why it could not be looked up."
+  error: FlightError
+}
+
+"Why a leg could not be looked up: what an error of ` + "`" + `flight` + "`" + ` says in its ` + "`" + `extensions` + "`" + `."
+type FlightError {
+  "What kind of failure it is."
+  code: FlightErrorCode!
+  "A sentence that says what to do."
+  message: String!
+  "What is wrong with the leg as it was named, every fault; with ` + "`" + `INVALID_REQUEST` + "`" + `."
+  fields: [InputFault!]!
+  "The legs that there are; with ` + "`" + `LEG_NOT_FOUND` + "`" + `."
+  legs: [FlightLegRef!]!
+  "After how many seconds it is worth trying again; with the codes of the upstream."
+  retryAfterSeconds: Int
+}
+
+"The kinds of failure of a look-up."
+enum FlightErrorCode {
+  "The leg is not named as it must be."
+  INVALID_REQUEST
+  "The upstream knows no such flight."
+  FLIGHT_NOT_FOUND
+  "The flight is there, and no leg of it matches."
+  LEG_NOT_FOUND
+  "The upstream refused, or made no sense."
+  UPSTREAM_ERROR
+  "The upstream is down, or over its limit."
+  UPSTREAM_UNAVAILABLE
+  "The upstream did not answer in time."
+  UPSTREAM_TIMEOUT
+  "The operation had no more time for it."
+  TIMEOUT
+  "Our own fault."
+  INTERNAL
+}
+
+"One fault of an input."
+type InputFault {
+  "The field that is wrong."
+  field: String!
+  "What it must be."
+  message: String!
 }
 
 "One flight leg as an upstream last described it."
@@ -934,12 +1045,95 @@ type FlightSubscription {
   deliveries(
     "How many to return, 1 to 200."
     limit: Int! = 50
-  ): DeliveryLog!
+  ): DeliveryLog! @deprecated(reason: "Use ` + "`" + `deliveriesConnection` + "`" + `, which reaches behind the newest 200.")
   "The log of events, newest first, with those that were not sent. (` + "`" + `events` + "`" + ` is the filter.)"
   eventLog(
     "How many to return, 1 to 200."
     limit: Int! = 50
-  ): EventLog!
+  ): EventLog! @deprecated(reason: "Use ` + "`" + `eventsConnection` + "`" + `, which reaches behind the newest 200.")
+  """
+  The log of attempts to deliver, newest first, page by page: forward with ` + "`" + `first` + "`" + `
+  and ` + "`" + `after` + "`" + `, backward with ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + `. Without ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` it is the
+  first 50.
+  """
+  deliveriesConnection(
+    "How many from the beginning, or from behind ` + "`" + `after` + "`" + `: 0 to 200."
+    first: Int
+    "A cursor of this list: what stands behind it."
+    after: String
+    "How many from the end, or from before ` + "`" + `before` + "`" + `: 0 to 200."
+    last: Int
+    "A cursor of this list: what stands before it."
+    before: String
+  ): DeliveryConnection!
+  """
+  The log of events, newest first, with those that were not sent, page by page as
+  ` + "`" + `deliveriesConnection` + "`" + ` is. (` + "`" + `events` + "`" + ` is the filter.)
+  """
+  eventsConnection(
+    "How many from the beginning, or from behind ` + "`" + `after` + "`" + `: 0 to 200."
+    first: Int
+    "A cursor of this list: what stands behind it."
+    after: String
+    "How many from the end, or from before ` + "`" + `before` + "`" + `: 0 to 200."
+    last: Int
+    "A cursor of this list: what stands before it."
+    before: String
+  ): SentEventConnection!
+}
+
+"A page of subscriptions, in the order that was asked for."
+type FlightSubscriptionConnection {
+  "The subscriptions of this page."
+  edges: [FlightSubscriptionEdge!]!
+  "Whether there are others."
+  pageInfo: PageInfo!
+  "How many match in all. It is counted when it is asked for."
+  totalCount: Int!
+}
+
+"A subscription in a list, with its place."
+type FlightSubscriptionEdge {
+  "Its place, for ` + "`" + `after` + "`" + ` and ` + "`" + `before` + "`" + `."
+  cursor: String!
+  "The subscription."
+  node: FlightSubscription!
+}
+
+"A page of attempts to deliver, newest first."
+type DeliveryConnection {
+  "The attempts of this page."
+  edges: [DeliveryEdge!]!
+  "Whether there are others."
+  pageInfo: PageInfo!
+  "How many there are in all. It is counted when it is asked for."
+  totalCount: Int!
+}
+
+"An attempt to deliver in a log, with its place."
+type DeliveryEdge {
+  "Its place, for ` + "`" + `after` + "`" + ` and ` + "`" + `before` + "`" + `."
+  cursor: String!
+  "The attempt."
+  node: Delivery!
+}
+
+"A page of events, newest first."
+type SentEventConnection {
+  "The events of this page."
+  edges: [SentEventEdge!]!
+  "Whether there are others."
+  pageInfo: PageInfo!
+  "How many there are in all. It is counted when it is asked for."
+  totalCount: Int!
+}
+
+"An event in a log, with its place."
+type SentEventEdge {
+  "Its place, for ` + "`" + `after` + "`" + ` and ` + "`" + `before` + "`" + `."
+  cursor: String!
+  "The event."
+  node: SentEvent!
 }
 
 "The newest attempts to deliver to a subscription."
@@ -1432,6 +1626,28 @@ func (ec *executionContext) childFields_Delivery(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Delivery", field.Name)
 }
 
+func (ec *executionContext) childFields_DeliveryConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DeliveryConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DeliveryConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_DeliveryConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeliveryConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeliveryEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_DeliveryEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_DeliveryEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeliveryEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_DeliveryLog(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "count":
@@ -1524,6 +1740,22 @@ func (ec *executionContext) childFields_FlightEndpoint(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type FlightEndpoint", field.Name)
 }
 
+func (ec *executionContext) childFields_FlightError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "code":
+		return ec.fieldContext_FlightError_code(ctx, field)
+	case "message":
+		return ec.fieldContext_FlightError_message(ctx, field)
+	case "fields":
+		return ec.fieldContext_FlightError_fields(ctx, field)
+	case "legs":
+		return ec.fieldContext_FlightError_legs(ctx, field)
+	case "retryAfterSeconds":
+		return ec.fieldContext_FlightError_retryAfterSeconds(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightError", field.Name)
+}
+
 func (ec *executionContext) childFields_FlightHistoryConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -1582,6 +1814,16 @@ func (ec *executionContext) childFields_FlightLegRef(ctx context.Context, field 
 		return ec.fieldContext_FlightLegRef_selected(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FlightLegRef", field.Name)
+}
+
+func (ec *executionContext) childFields_FlightResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "flight":
+		return ec.fieldContext_FlightResult_flight(ctx, field)
+	case "error":
+		return ec.fieldContext_FlightResult_error(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightResult", field.Name)
 }
 
 func (ec *executionContext) childFields_FlightSnapshot(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1706,8 +1948,34 @@ func (ec *executionContext) childFields_FlightSubscription(ctx context.Context, 
 		return ec.fieldContext_FlightSubscription_deliveries(ctx, field)
 	case "eventLog":
 		return ec.fieldContext_FlightSubscription_eventLog(ctx, field)
+	case "deliveriesConnection":
+		return ec.fieldContext_FlightSubscription_deliveriesConnection(ctx, field)
+	case "eventsConnection":
+		return ec.fieldContext_FlightSubscription_eventsConnection(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FlightSubscription", field.Name)
+}
+
+func (ec *executionContext) childFields_FlightSubscriptionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FlightSubscriptionConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FlightSubscriptionConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FlightSubscriptionConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightSubscriptionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FlightSubscriptionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FlightSubscriptionEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FlightSubscriptionEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlightSubscriptionEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_FlightTime(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1734,6 +2002,16 @@ func (ec *executionContext) childFields_FlightUpdate(ctx context.Context, field 
 		return ec.fieldContext_FlightUpdate_previousFetchedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FlightUpdate", field.Name)
+}
+
+func (ec *executionContext) childFields_InputFault(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "field":
+		return ec.fieldContext_InputFault_field(ctx, field)
+	case "message":
+		return ec.fieldContext_InputFault_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type InputFault", field.Name)
 }
 
 func (ec *executionContext) childFields_IssuedKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1814,6 +2092,28 @@ func (ec *executionContext) childFields_SentEvent(ctx context.Context, field gra
 		return ec.fieldContext_SentEvent_deliveredAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SentEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_SentEventConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SentEventConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SentEventConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_SentEventConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SentEventConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SentEventEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_SentEventEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_SentEventEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SentEventEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_SigningSecret(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2040,6 +2340,44 @@ func (ec *executionContext) field_FlightSnapshot_history_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_FlightSubscription_deliveriesConnection_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field_FlightSubscription_deliveries_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2065,6 +2403,44 @@ func (ec *executionContext) field_FlightSubscription_eventLog_args(ctx context.C
 		return nil, err
 	}
 	args["limit"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_FlightSubscription_eventsConnection_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 
@@ -2340,6 +2716,20 @@ func (ec *executionContext) field_Query_flight_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_flights_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "legs",
+		func(ctx context.Context, v any) ([]LegInput, error) {
+			return ec.unmarshalNLegInput2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐLegInputᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["legs"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_subscription_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2351,6 +2741,60 @@ func (ec *executionContext) field_Query_subscription_args(ctx context.Context, r
 		return nil, err
 	}
 	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_subscriptionsConnection_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (*FlightSubscriptionFilter, error) {
+			return ec.unmarshalOFlightSubscriptionFilter2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (db.SubscriptionOrder, error) {
+			return ec.unmarshalNFlightSubscriptionOrder2githubᚗcomᚋflightwireᚋflightwireᚋdbᚐSubscriptionOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg5
 	return args, nil
 }
 
@@ -4080,6 +4524,148 @@ func (ec *executionContext) fieldContext_Delivery_responseBody(_ context.Context
 	return graphql.NewScalarFieldContext("Delivery", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _DeliveryConnection_edges(ctx context.Context, field graphql.CollectedField, obj *DeliveryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []DeliveryEdge) graphql.Marshaler {
+			return ec.marshalNDeliveryEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliveryConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeliveryEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeliveryConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *DeliveryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliveryConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeliveryConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *DeliveryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeliveryConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeliveryEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *DeliveryEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeliveryEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeliveryEdge_node(ctx context.Context, field graphql.CollectedField, obj *DeliveryEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliveryEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Delivery) graphql.Marshaler {
+			return ec.marshalNDelivery2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐDelivery(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliveryEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliveryEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Delivery(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeliveryLog_count(ctx context.Context, field graphql.CollectedField, obj *DeliveryLog) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4814,6 +5400,139 @@ func (ec *executionContext) fieldContext_FlightEndpoint_delayMinutes(_ context.C
 	return graphql.NewScalarFieldContext("FlightEndpoint", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _FlightError_code(ctx context.Context, field graphql.CollectedField, obj *FlightError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightError_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v flight.Code) graphql.Marshaler {
+			return ec.marshalNFlightErrorCode2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightError_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightError", field, false, false, errors.New("field of type FlightErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _FlightError_message(ctx context.Context, field graphql.CollectedField, obj *FlightError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightError_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightError_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlightError_fields(ctx context.Context, field graphql.CollectedField, obj *FlightError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightError_fields(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Fields, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []flight.FieldError) graphql.Marshaler {
+			return ec.marshalNInputFault2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐFieldErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightError_fields(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightError",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InputFault(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightError_legs(ctx context.Context, field graphql.CollectedField, obj *FlightError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightError_legs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Legs, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []flight.LegRef) graphql.Marshaler {
+			return ec.marshalNFlightLegRef2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐLegRefᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightError_legs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightError",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightLegRef(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightError_retryAfterSeconds(ctx context.Context, field graphql.CollectedField, obj *FlightError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightError_retryAfterSeconds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RetryAfterSeconds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlightError_retryAfterSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightError", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _FlightHistoryConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FlightHistoryConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5271,6 +5990,70 @@ func (ec *executionContext) _FlightLegRef_selected(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_FlightLegRef_selected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("FlightLegRef", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _FlightResult_flight(ctx context.Context, field graphql.CollectedField, obj *FlightResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightResult_flight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Flight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Snapshot) graphql.Marshaler {
+			return ec.marshalOFlightSnapshot2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSnapshot(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlightResult_flight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSnapshot(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightResult_error(ctx context.Context, field graphql.CollectedField, obj *FlightResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightResult_error(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Error, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FlightError) graphql.Marshaler {
+			return ec.marshalOFlightError2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightError(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlightResult_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightError(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _FlightSnapshot_flightKey(ctx context.Context, field graphql.CollectedField, obj *flight.Snapshot) (ret graphql.Marshaler) {
@@ -6668,6 +7451,236 @@ func (ec *executionContext) fieldContext_FlightSubscription_eventLog(ctx context
 	return fc, nil
 }
 
+func (ec *executionContext) _FlightSubscription_deliveriesConnection(ctx context.Context, field graphql.CollectedField, obj *flight.Subscription) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscription_deliveriesConnection(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.FlightSubscription().DeliveriesConnection(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeliveryConnection) graphql.Marshaler {
+			return ec.marshalNDeliveryConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscription_deliveriesConnection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightSubscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeliveryConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_FlightSubscription_deliveriesConnection_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightSubscription_eventsConnection(ctx context.Context, field graphql.CollectedField, obj *flight.Subscription) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscription_eventsConnection(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.FlightSubscription().EventsConnection(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SentEventConnection) graphql.Marshaler {
+			return ec.marshalNSentEventConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSentEventConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscription_eventsConnection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightSubscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SentEventConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_FlightSubscription_eventsConnection_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightSubscriptionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FlightSubscriptionConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscriptionConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []FlightSubscriptionEdge) graphql.Marshaler {
+			return ec.marshalNFlightSubscriptionEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscriptionConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightSubscriptionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSubscriptionEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightSubscriptionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FlightSubscriptionConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscriptionConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscriptionConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightSubscriptionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlightSubscriptionConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *FlightSubscriptionConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscriptionConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscriptionConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightSubscriptionConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlightSubscriptionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *FlightSubscriptionEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscriptionEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscriptionEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlightSubscriptionEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlightSubscriptionEdge_node(ctx context.Context, field graphql.CollectedField, obj *FlightSubscriptionEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlightSubscriptionEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.Subscription) graphql.Marshaler {
+			return ec.marshalNFlightSubscription2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSubscription(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlightSubscriptionEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlightSubscriptionEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSubscription(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FlightTime_utc(ctx context.Context, field graphql.CollectedField, obj *flight.FlightTime) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6845,6 +7858,52 @@ func (ec *executionContext) _FlightUpdate_previousFetchedAt(ctx context.Context,
 }
 func (ec *executionContext) fieldContext_FlightUpdate_previousFetchedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("FlightUpdate", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _InputFault_field(ctx context.Context, field graphql.CollectedField, obj *flight.FieldError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InputFault_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InputFault_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InputFault", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InputFault_message(ctx context.Context, field graphql.CollectedField, obj *flight.FieldError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InputFault_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InputFault_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InputFault", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _IssuedKey_id(ctx context.Context, field graphql.CollectedField, obj *access.IssuedKey) (ret graphql.Marshaler) {
@@ -7658,6 +8717,50 @@ func (ec *executionContext) fieldContext_Query_flight(ctx context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_flights(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_flights(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Flights(ctx, fc.Args["legs"].([]LegInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []FlightResult) graphql.Marshaler {
+			return ec.marshalNFlightResult2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_flights(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightResult(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_flights_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_subscription(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7740,6 +8843,50 @@ func (ec *executionContext) fieldContext_Query_subscriptions(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_subscriptions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_subscriptionsConnection(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_subscriptionsConnection(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SubscriptionsConnection(ctx, fc.Args["filter"].(*FlightSubscriptionFilter), fc.Args["orderBy"].(db.SubscriptionOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FlightSubscriptionConnection) graphql.Marshaler {
+			return ec.marshalNFlightSubscriptionConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_subscriptionsConnection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlightSubscriptionConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_subscriptionsConnection_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -8248,6 +9395,148 @@ func (ec *executionContext) _SentEvent_deliveredAt(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_SentEvent_deliveredAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SentEvent", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _SentEventConnection_edges(ctx context.Context, field graphql.CollectedField, obj *SentEventConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEventConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []SentEventEdge) graphql.Marshaler {
+			return ec.marshalNSentEventEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSentEventEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEventConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SentEventConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SentEventEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SentEventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *SentEventConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEventConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEventConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SentEventConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SentEventConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *SentEventConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEventConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEventConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEventConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SentEventEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *SentEventEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEventEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEventEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SentEventEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SentEventEdge_node(ctx context.Context, field graphql.CollectedField, obj *SentEventEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SentEventEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *flight.SentEvent) graphql.Marshaler {
+			return ec.marshalNSentEvent2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSentEvent(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SentEventEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SentEventEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SentEvent(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SigningSecret_subscriptionId(ctx context.Context, field graphql.CollectedField, obj *SigningSecret) (ret graphql.Marshaler) {
@@ -9793,6 +11082,64 @@ func (ec *executionContext) unmarshalInputCreateSubscriptionInput(ctx context.Co
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputFlightSubscriptionFilter(ctx context.Context, obj any) (FlightSubscriptionFilter, error) {
+	var it FlightSubscriptionFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"statuses", "carrier", "flightNumber", "dateFrom", "dateTo"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "statuses":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("statuses"))
+			data, err := ec.unmarshalOSubscriptionStatus2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐStatusᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Statuses = data
+		case "carrier":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("carrier"))
+			data, err := ec.unmarshalOString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Carrier = data
+		case "flightNumber":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("flightNumber"))
+			data, err := ec.unmarshalOString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FlightNumber = data
+		case "dateFrom":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dateFrom"))
+			data, err := ec.unmarshalODate2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DateFrom = data
+		case "dateTo":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dateTo"))
+			data, err := ec.unmarshalODate2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DateTo = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputLegInput(ctx context.Context, obj any) (LegInput, error) {
 	var it LegInput
 	if obj == nil {
@@ -10825,6 +12172,130 @@ func (ec *executionContext) _Delivery(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var deliveryConnectionImplementors = []string{"DeliveryConnection"}
+
+func (ec *executionContext) _DeliveryConnection(ctx context.Context, sel ast.SelectionSet, obj *DeliveryConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deliveryConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeliveryConnection")
+		case "edges":
+			out.Values[i] = ec._DeliveryConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._DeliveryConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._DeliveryConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deliveryEdgeImplementors = []string{"DeliveryEdge"}
+
+func (ec *executionContext) _DeliveryEdge(ctx context.Context, sel ast.SelectionSet, obj *DeliveryEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deliveryEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeliveryEdge")
+		case "cursor":
+			out.Values[i] = ec._DeliveryEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._DeliveryEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var deliveryLogImplementors = []string{"DeliveryLog"}
 
 func (ec *executionContext) _DeliveryLog(ctx context.Context, sel ast.SelectionSet, obj *DeliveryLog) graphql.Marshaler {
@@ -11163,6 +12634,64 @@ func (ec *executionContext) _FlightEndpoint(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var flightErrorImplementors = []string{"FlightError"}
+
+func (ec *executionContext) _FlightError(ctx context.Context, sel ast.SelectionSet, obj *FlightError) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightErrorImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightError")
+		case "code":
+			out.Values[i] = ec._FlightError_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._FlightError_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "fields":
+			out.Values[i] = ec._FlightError_fields(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "legs":
+			out.Values[i] = ec._FlightError_legs(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "retryAfterSeconds":
+			out.Values[i] = ec._FlightError_retryAfterSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var flightHistoryConnectionImplementors = []string{"FlightHistoryConnection"}
 
 func (ec *executionContext) _FlightHistoryConnection(ctx context.Context, sel ast.SelectionSet, obj *FlightHistoryConnection) graphql.Marshaler {
@@ -11362,6 +12891,49 @@ func (ec *executionContext) _FlightLegRef(ctx context.Context, sel ast.Selection
 		case "selected":
 			out.Values[i] = ec._FlightLegRef_selected(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flightResultImplementors = []string{"FlightResult"}
+
+func (ec *executionContext) _FlightResult(ctx context.Context, sel ast.SelectionSet, obj *FlightResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightResult")
+		case "flight":
+			out.Values[i] = ec._FlightResult_flight(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "error":
+			out.Values[i] = ec._FlightResult_error(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -11832,6 +13404,206 @@ func (ec *executionContext) _FlightSubscription(ctx context.Context, sel ast.Sel
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "deliveriesConnection":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlightSubscription_deliveriesConnection(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "eventsConnection":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlightSubscription_eventsConnection(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flightSubscriptionConnectionImplementors = []string{"FlightSubscriptionConnection"}
+
+func (ec *executionContext) _FlightSubscriptionConnection(ctx context.Context, sel ast.SelectionSet, obj *FlightSubscriptionConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightSubscriptionConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightSubscriptionConnection")
+		case "edges":
+			out.Values[i] = ec._FlightSubscriptionConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FlightSubscriptionConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlightSubscriptionConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flightSubscriptionEdgeImplementors = []string{"FlightSubscriptionEdge"}
+
+func (ec *executionContext) _FlightSubscriptionEdge(ctx context.Context, sel ast.SelectionSet, obj *FlightSubscriptionEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flightSubscriptionEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlightSubscriptionEdge")
+		case "cursor":
+			out.Values[i] = ec._FlightSubscriptionEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FlightSubscriptionEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11931,6 +13703,49 @@ func (ec *executionContext) _FlightUpdate(ctx context.Context, sel ast.Selection
 		case "previousFetchedAt":
 			out.Values[i] = ec._FlightUpdate_previousFetchedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var inputFaultImplementors = []string{"InputFault"}
+
+func (ec *executionContext) _InputFault(ctx context.Context, sel ast.SelectionSet, obj *flight.FieldError) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, inputFaultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("InputFault")
+		case "field":
+			out.Values[i] = ec._InputFault_field(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._InputFault_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -12272,6 +14087,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "flights":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_flights(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "subscription":
 			field := field
 
@@ -12304,6 +14141,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_subscriptions(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "subscriptionsConnection":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_subscriptionsConnection(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -12558,6 +14417,130 @@ func (ec *executionContext) _SentEvent(ctx context.Context, sel ast.SelectionSet
 		case "deliveredAt":
 			out.Values[i] = ec._SentEvent_deliveredAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sentEventConnectionImplementors = []string{"SentEventConnection"}
+
+func (ec *executionContext) _SentEventConnection(ctx context.Context, sel ast.SelectionSet, obj *SentEventConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sentEventConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SentEventConnection")
+		case "edges":
+			out.Values[i] = ec._SentEventConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._SentEventConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._SentEventConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sentEventEdgeImplementors = []string{"SentEventEdge"}
+
+func (ec *executionContext) _SentEventEdge(ctx context.Context, sel ast.SelectionSet, obj *SentEventEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sentEventEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SentEventEdge")
+		case "cursor":
+			out.Values[i] = ec._SentEventEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._SentEventEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -13521,6 +15504,36 @@ func (ec *executionContext) marshalNDelivery2ᚖgithubᚗcomᚋflightwireᚋflig
 	return ec._Delivery(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNDeliveryConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryConnection(ctx context.Context, sel ast.SelectionSet, v *DeliveryConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeliveryConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeliveryEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryEdge(ctx context.Context, sel ast.SelectionSet, v DeliveryEdge) graphql.Marshaler {
+	return ec._DeliveryEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNDeliveryEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []DeliveryEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeliveryEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNDeliveryLog2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐDeliveryLog(ctx context.Context, sel ast.SelectionSet, v *DeliveryLog) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -13605,6 +15618,22 @@ func (ec *executionContext) marshalNFlightEndpoint2githubᚗcomᚋflightwireᚋf
 	return ec._FlightEndpoint(ctx, sel, &v)
 }
 
+func (ec *executionContext) unmarshalNFlightErrorCode2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐCode(ctx context.Context, v any) (flight.Code, error) {
+	res, err := UnmarshalFlightErrorCode(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFlightErrorCode2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐCode(ctx context.Context, sel ast.SelectionSet, v flight.Code) graphql.Marshaler {
+	_ = sel
+	res := MarshalFlightErrorCode(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNFlightHistoryConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightHistoryConnection(ctx context.Context, sel ast.SelectionSet, v *FlightHistoryConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -13681,6 +15710,26 @@ func (ec *executionContext) marshalNFlightPhase2githubᚗcomᚋflightwireᚋflig
 	return res
 }
 
+func (ec *executionContext) marshalNFlightResult2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightResult(ctx context.Context, sel ast.SelectionSet, v FlightResult) graphql.Marshaler {
+	return ec._FlightResult(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNFlightResult2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightResultᚄ(ctx context.Context, sel ast.SelectionSet, v []FlightResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFlightResult2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNFlightSnapshot2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSnapshot(ctx context.Context, sel ast.SelectionSet, v *flight.Snapshot) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -13721,6 +15770,52 @@ func (ec *executionContext) marshalNFlightSubscription2ᚖgithubᚗcomᚋflightw
 	return ec._FlightSubscription(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNFlightSubscriptionConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionConnection(ctx context.Context, sel ast.SelectionSet, v *FlightSubscriptionConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlightSubscriptionConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFlightSubscriptionEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionEdge(ctx context.Context, sel ast.SelectionSet, v FlightSubscriptionEdge) graphql.Marshaler {
+	return ec._FlightSubscriptionEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNFlightSubscriptionEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []FlightSubscriptionEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFlightSubscriptionEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNFlightSubscriptionOrder2githubᚗcomᚋflightwireᚋflightwireᚋdbᚐSubscriptionOrder(ctx context.Context, v any) (db.SubscriptionOrder, error) {
+	res, err := UnmarshalFlightSubscriptionOrder(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFlightSubscriptionOrder2githubᚗcomᚋflightwireᚋflightwireᚋdbᚐSubscriptionOrder(ctx context.Context, sel ast.SelectionSet, v db.SubscriptionOrder) graphql.Marshaler {
+	_ = sel
+	res := MarshalFlightSubscriptionOrder(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNFlightUpdate2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightUpdate(ctx context.Context, sel ast.SelectionSet, v *FlightUpdate) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -13745,6 +15840,26 @@ func (ec *executionContext) marshalNID2string(ctx context.Context, sel ast.Selec
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNInputFault2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐFieldError(ctx context.Context, sel ast.SelectionSet, v flight.FieldError) graphql.Marshaler {
+	return ec._InputFault(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNInputFault2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐFieldErrorᚄ(ctx context.Context, sel ast.SelectionSet, v []flight.FieldError) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNInputFault2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐFieldError(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNInt2int(ctx context.Context, v any) (int, error) {
@@ -13796,6 +15911,20 @@ func (ec *executionContext) marshalNKeyUsage2ᚕgithubᚗcomᚋflightwireᚋflig
 func (ec *executionContext) unmarshalNLegInput2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐLegInput(ctx context.Context, v any) (LegInput, error) {
 	res, err := ec.unmarshalInputLegInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNLegInput2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐLegInputᚄ(ctx context.Context, v any) ([]LegInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]LegInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNLegInput2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐLegInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) marshalNPageInfo2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v PageInfo) graphql.Marshaler {
@@ -13851,6 +15980,36 @@ func (ec *executionContext) marshalNSentEvent2ᚖgithubᚗcomᚋflightwireᚋfli
 		return graphql.Null
 	}
 	return ec._SentEvent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSentEventConnection2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSentEventConnection(ctx context.Context, sel ast.SelectionSet, v *SentEventConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SentEventConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSentEventEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSentEventEdge(ctx context.Context, sel ast.SelectionSet, v SentEventEdge) graphql.Marshaler {
+	return ec._SentEventEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNSentEventEdge2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSentEventEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []SentEventEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSentEventEdge2githubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSentEventEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNSigningSecret2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐSigningSecret(ctx context.Context, sel ast.SelectionSet, v *SigningSecret) graphql.Marshaler {
@@ -14254,6 +16413,28 @@ func (ec *executionContext) marshalOFlightEndpoint2ᚖgithubᚗcomᚋflightwire�
 	return ec._FlightEndpoint(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOFlightError2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightError(ctx context.Context, sel ast.SelectionSet, v *FlightError) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FlightError(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOFlightSnapshot2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐSnapshot(ctx context.Context, sel ast.SelectionSet, v *flight.Snapshot) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FlightSnapshot(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOFlightSubscriptionFilter2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋgraphᚐFlightSubscriptionFilter(ctx context.Context, v any) (*FlightSubscriptionFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputFlightSubscriptionFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOFlightTime2ᚖgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐFlightTime(ctx context.Context, sel ast.SelectionSet, v *flight.FlightTime) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -14391,6 +16572,42 @@ func (ec *executionContext) marshalOSubscriptionStatus2githubᚗcomᚋflightwire
 	_ = ctx
 	res := MarshalSubscriptionStatus(v)
 	return res
+}
+
+func (ec *executionContext) unmarshalOSubscriptionStatus2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐStatusᚄ(ctx context.Context, v any) ([]flight.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]flight.Status, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSubscriptionStatus2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐStatus(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOSubscriptionStatus2ᚕgithubᚗcomᚋflightwireᚋflightwireᚋflightᚐStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []flight.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSubscriptionStatus2githubᚗcomᚋflightwireᚋflightwireᚋflightᚐStatus(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

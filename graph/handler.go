@@ -34,6 +34,10 @@ type HandlerConfig struct {
 	// makes clients connect again elsewhere. nil: they end with their clients.
 	Context context.Context
 
+	// Hold is called for each websocket, which outlives its request, and what it
+	// returns when the websocket has ended. nil: nobody waits for them.
+	Hold func() (release func())
+
 	// Explorer is the page that a browser's GET for text/html gets, without a
 	// key. nil: there is none.
 	Explorer http.Handler
@@ -56,6 +60,9 @@ type HandlerConfig struct {
 func (c HandlerConfig) withDefaults() HandlerConfig {
 	if c.Context == nil {
 		c.Context = context.Background()
+	}
+	if c.Hold == nil {
+		c.Hold = func() func() { return func() {} }
 	}
 	c.MaxBody = or(c.MaxBody, 64<<10)
 	c.MaxTokens = or(c.MaxTokens, 2000)
@@ -87,6 +94,7 @@ type handler struct {
 	exec     *executor.Executor
 	resolver *Resolver
 	keys     *keyWatch
+	repeats  *repeats
 }
 
 // An answer is one body here. The executor would leave what is deferred out of
@@ -105,12 +113,13 @@ func NewHandler(r *Resolver, c HandlerConfig) http.Handler {
 	exec.SetErrorPresenter(present)
 	exec.SetRecoverFunc(recovered)
 	exec.SetParserTokenLimit(c.MaxTokens)
-	exec.SetQueryCache(newDocumentCache())
+	documents := newDocumentCache()
+	exec.SetQueryCache(documents)
 	exec.Use(readableSchema{})
 	exec.Use(oneStream{})
 	exec.Use(depthLimit(c.MaxDepth))
 	exec.Use(newCostLimit(schema.Schema(), c.MaxCost))
-	return &handler{c, exec, r, newKeyWatch(c.Auth, c.KeyInterval)}
+	return &handler{c, exec, r, newKeyWatch(c.Auth, c.KeyInterval), newRepeats(r, documents)}
 }
 
 const (

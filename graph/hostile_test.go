@@ -209,6 +209,11 @@ func TestCost(t *testing.T) {
 		{`query($n: Int!) { subscriptions(limit: $n) { data { id } } }`, map[string]any{"n": int64(10)}, 20 + 10*2},
 		{`{ subscriptions(limit: -5) { total } }`, nil, 20 + 1},
 		{`{ subscription(id: "x") { events } }`, nil, 10 + 1},
+		{`{ subscriptionsConnection { totalCount } }`, nil, 20 + 50},
+		{`{ subscriptionsConnection(last: 7, first: null) { edges { node { id } } } }`, nil, 20 + 7*(1+1+1)},
+		{`query($n: Int) { subscriptionsConnection(first: $n) { edges { cursor } } }`, map[string]any{"n": int64(900)}, 20 + 200*(1+1)},
+		{`query($l: [LegInput!]!) { flights(legs: $l) { flight { date } error { code } } }`, map[string]any{"l": []any{1, 2, 3}}, 10 + 3*(50+1+1+1)},
+		{`{ flights(legs: {carrier: "AA", flightNumber: "1", date: "2026-11-21"}) { error { code } } }`, nil, 10 + 2},
 		{`{ a: __schema { description } b: __schema { description } }`, nil, 202},
 		{`{ subscription(id: "x") { ...F ... on FlightSubscription { id } } } fragment F on FlightSubscription { id status }`, nil, 10 + 3},
 	} {

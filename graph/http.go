@@ -163,6 +163,11 @@ func (h *handler) each(ctx context.Context, op *graphql.OperationContext, f func
 			f(&graphql.Response{Errors: gqlerror.List{present(ctx, recovered(ctx, p))}})
 		}
 	}()
+	data, keep := h.repeats.answer(ctx, op)
+	if data != nil {
+		f(&graphql.Response{Data: data})
+		return
+	}
 	if op.Operation.Operation != ast.Subscription {
 		var end context.CancelFunc
 		ctx, end = context.WithTimeoutCause(ctx, h.Timeout, errTooSlow)
@@ -171,7 +176,13 @@ func (h *handler) each(ctx context.Context, op *graphql.OperationContext, f func
 	responses, ctx := h.exec.DispatchOperation(ctx, op)
 	for {
 		resp := responses(ctx)
-		if resp == nil || left(ctx) || !f(resp) {
+		if resp == nil || left(ctx) {
+			return
+		}
+		if keep != nil {
+			keep(resp)
+		}
+		if !f(resp) {
 			return
 		}
 	}

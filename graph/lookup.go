@@ -107,6 +107,15 @@ func (l *lookups) doubtful(a *answer) bool {
 	return false
 }
 
+// cached returns what stands of a flight if this process's cache can answer.
+func (l *lookups) cached(key flight.Key) (db.Standing, bool) {
+	a, ok := l.cache.GetIfPresent(key)
+	if !ok || a.missing || l.now() >= a.until || l.doubtful(a) {
+		return db.Standing{}, false
+	}
+	return a.Standing, true
+}
+
 // flight returns what stands of a flight. refresh asks the upstream in any
 // case. Errors: CodeFlightNotFound and the upstream codes.
 func (l *lookups) flight(ctx context.Context, key flight.Key, refresh bool) (db.Standing, error) {

@@ -16,10 +16,11 @@ import (
 	"github.com/flightwire/flightwire/flight"
 )
 
-// legArguments are the fields that look a leg up or watch one live, with the
-// argument that names it.
+// legArguments are the fields that look legs up or watch them live, with the
+// argument that names one or a list.
 var legArguments = map[string]string{
 	"Query.flight":                "leg",
+	"Query.flights":               "legs",
 	"Mutation.createSubscription": "input",
 	"Subscription.flightChanged":  "leg",
 }
@@ -35,26 +36,53 @@ func (r *Resolver) requests(ctx context.Context, op *graphql.OperationContext) i
 		if argument == "" {
 			continue
 		}
-		values, _ := f.ArgumentMap(op.Variables)[argument].(map[string]any)
-		text := func(name string) string { s, _ := values[name].(string); return s }
-		var v flight.Invalid
-		key, sel := r.parseLeg(&v, LegInput{
-			Carrier: text("carrier"), FlightNumber: text("flightNumber"), Date: text("date"),
-			Origin: text("origin"), Destination: text("destination"), FlightID: text("flightId"),
-		})
-		if len(v) > 0 {
-			continue
+		for _, values := range legsNamed(f.ArgumentMap(op.Variables)[argument]) {
+			var v flight.Invalid
+			key, sel := r.parseLeg(&v, legInput(values))
+			if len(v) > 0 {
+				continue
+			}
+			if named[key] == nil {
+				named[key] = map[flight.Selector]bool{}
+			}
+			named[key][sel] = true
 		}
-		if named[key] == nil {
-			named[key] = map[flight.Selector]bool{}
-		}
-		named[key][sel] = true
 	}
 	legs := 0
 	for key, selectors := range named {
 		legs += r.distinct(ctx, key, selectors)
 	}
 	return max(1, legs)
+}
+
+// legInput reads the values of a leg as they stand in an operation.
+func legInput(values map[string]any) LegInput {
+	text := func(name string) string { s, _ := values[name].(string); return s }
+	return LegInput{
+		Carrier: text("carrier"), FlightNumber: text("flightNumber"), Date: text("date"),
+		Origin: text("origin"), Destination: text("destination"), FlightID: text("flightId"),
+	}
+}
+
+// legsNamed returns the legs of an argument. A list that is too long is refused,
+// so it names none.
+func legsNamed(argument any) (legs []map[string]any) {
+	switch v := argument.(type) {
+	case map[string]any: // one, which may stand for a list of one
+		legs = append(legs, v)
+	case []map[string]any: // the same in a variable
+		legs = v
+	case []any:
+		for _, leg := range v {
+			if values, ok := leg.(map[string]any); ok {
+				legs = append(legs, values)
+			}
+		}
+	}
+	if len(legs) > maxLegs {
+		return nil
+	}
+	return legs
 }
 
 func rootOf(op ast.Operation) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -206,9 +207,10 @@ var (
 	phases      = newNames(flight.Phases...)
 	statuses    = newNames(flight.SubscriptionActive, flight.SubscriptionPending, flight.SubscriptionPaused,
 		flight.SubscriptionCompleted, flight.SubscriptionSuspended)
-	eventTypes       = newNames(flight.EventTypes...)
-	eventStatuses    = newNames(flight.EventPending, flight.EventDelivered, flight.EventFailed, flight.EventMissed)
-	deliveryStatuses = newNames(flight.DeliverySucceeded, flight.DeliveryRetrying, flight.DeliveryFailed, flight.DeliveryInterrupted)
+	eventTypes         = newNames(flight.EventTypes...)
+	eventStatuses      = newNames(flight.EventPending, flight.EventDelivered, flight.EventFailed, flight.EventMissed)
+	subscriptionOrders = newNames(db.CreatedDescending, db.CreatedAscending, db.DateAscending, db.DateDescending)
+	deliveryStatuses   = newNames(flight.DeliverySucceeded, flight.DeliveryRetrying, flight.DeliveryFailed, flight.DeliveryInterrupted)
 )
 
 // MarshalChangeType writes the enum ChangeType.
@@ -228,6 +230,16 @@ func MarshalSubscriptionStatus(v flight.Status) graphql.Marshaler { return statu
 
 // UnmarshalSubscriptionStatus reads the enum SubscriptionStatus.
 func UnmarshalSubscriptionStatus(v any) (flight.Status, error) { return statuses.unmarshal(v) }
+
+// MarshalFlightSubscriptionOrder writes the enum FlightSubscriptionOrder.
+func MarshalFlightSubscriptionOrder(v db.SubscriptionOrder) graphql.Marshaler {
+	return subscriptionOrders.marshal(v)
+}
+
+// UnmarshalFlightSubscriptionOrder reads the enum FlightSubscriptionOrder.
+func UnmarshalFlightSubscriptionOrder(v any) (db.SubscriptionOrder, error) {
+	return subscriptionOrders.unmarshal(v)
+}
 
 // MarshalEventType writes the enum EventType.
 func MarshalEventType(v flight.EventType) graphql.Marshaler { return eventTypes.marshal(v) }

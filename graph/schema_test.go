@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"slices"
@@ -112,4 +113,45 @@ func plain[T ~string](n names[T]) map[string]string {
 		m[name] = string(v)
 	}
 	return m
+}
+
+// TestIntrospectionFile: the file of the schema is what the endpoint answers to
+// the same query, and has every type with what is deprecated.
+func TestIntrospectionFile(t *testing.T) {
+	var file struct {
+		Data struct {
+			Schema struct {
+				Types []struct {
+					Name   string
+					Fields []struct {
+						Name              string
+						IsDeprecated      bool
+						DeprecationReason string
+					}
+				}
+			} `json:"__schema"`
+		}
+	}
+	text := Introspection()
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Data.Schema.Types) != len(schema().Types) {
+		t.Errorf("%d types, want %d", len(file.Data.Schema.Types), len(schema().Types))
+	}
+	deprecated := 0
+	for _, typ := range file.Data.Schema.Types {
+		for _, f := range typ.Fields {
+			if f.IsDeprecated && strings.HasPrefix(f.DeprecationReason, "Use `") {
+				deprecated++
+			}
+		}
+	}
+	if deprecated < 3 {
+		t.Errorf("%d fields are deprecated in favour of another", deprecated)
+	}
+	r := post(t, sqliteRig(t, nil).serve(nil).URL, wholeSchema, nil)
+	if r.body != string(text) {
+		t.Error("the endpoint answers something else")
+	}
 }

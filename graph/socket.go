@@ -37,8 +37,8 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// socket is one websocket. Its reader is the goroutine of the request; each
-// operation has a goroutine of its own.
+// socket is one websocket. Its reader is a goroutine of its own, because that of
+// the request holds on to much; so is each operation.
 type socket struct {
 	h      *handler
 	conn   *websocket.Conn
@@ -66,19 +66,36 @@ type operation struct {
 	cancel context.CancelFunc
 }
 
-// serveSocket serves a websocket until it ends. Any origin may connect: what
-// counts is the key, which a browser does not add by itself as it does a cookie.
+// serveSocket takes a websocket over, which outlives its request. Any origin may
+// connect: what counts is the key, which a browser does not add by itself as it
+// does a cookie.
 func (h *handler) serveSocket(w http.ResponseWriter, r *http.Request) {
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
+	conn, err := websocket.Accept(lean{w}, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
 	if err != nil { // it has been answered
 		return
 	}
-	ctx, end := context.WithCancel(r.Context())
+	ctx, end := context.WithCancel(context.WithoutCancel(r.Context()))
 	s := &socket{h: h, conn: conn, header: r.Header, ctx: ctx, key: access.Presented(r), path: r.URL.Path, operations: make(map[string]*operation), unwatch: func() {}, slots: make(chan struct{}, h.MaxOperations)}
+	release := h.Hold()
+	go func() {
+		defer release()
+		defer end()
+		s.serve(ctx, end)
+	}()
+}
+
+// serve serves a websocket until it ends, which end makes its operations do.
+func (s *socket) serve(ctx context.Context, end context.CancelFunc) {
+	h, conn := s.h, s.conn
 	defer s.work.Wait()
 	defer func() { s.unwatch() }()
 	defer end()
 	defer func() { _ = conn.CloseNow() }()
+	defer func() { // nothing else catches it in this goroutine
+		if p := recover(); p != nil {
+			_ = recovered(ctx, p)
+		}
+	}()
 	if conn.Subprotocol() != subprotocol {
 		s.close(closeSubprotocol, "Subprotocol not acceptable: use "+subprotocol)
 		return

@@ -22,6 +22,8 @@ var owned = map[string][]string{
 		`query($id: ID!) { subscription(id: $id) { id secret webhookUrl } }`,
 		`query($id: ID!) { subscription(id: $id) { deliveries { total data { id } } eventLog { total data { id } } } }`,
 		`query($id: ID!) { subscription(id: $id) { deliveries(limit: 0) { total } } }`,
+		`query($id: ID!) { subscription(id: $id) { deliveriesConnection { totalCount edges { node { id } } } eventsConnection(last: 5) { totalCount edges { node { id } } } } }`,
+		`query($id: ID!) { subscription(id: $id) { eventsConnection(first: -1, after: "!") { totalCount } } }`,
 	},
 	"Mutation.updateSubscription": {
 		`mutation($id: ID!) { updateSubscription(id: $id, input: {webhookUrl: "https://evil.example/", delayThresholdMinutes: 240, metadata: {a: 1}}) { id } }`,
@@ -57,6 +59,13 @@ var everybodys = map[string]string{
 	"CreateSubscriptionInput.flightId": "an upstream's id of a leg",
 	"Subscription.flightChanged.after": "a place in the history of a leg; one of another leg is refused",
 	"FlightSnapshot.history.after":     "a place in the history of a leg; one of another leg is refused",
+
+	"Query.subscriptionsConnection.after":            "a place in the account's own list; one of another account's is refused (TestConnectionRefuses)",
+	"Query.subscriptionsConnection.before":           "as after",
+	"FlightSubscription.deliveriesConnection.after":  "a place in the log of a subscription that was read; one of another log is refused",
+	"FlightSubscription.deliveriesConnection.before": "as after",
+	"FlightSubscription.eventsConnection.after":      "a place in the log of a subscription that was read; one of another log is refused",
+	"FlightSubscription.eventsConnection.before":     "as after",
 }
 
 // ownLists are the fields that list what an account owns, with operations that
@@ -67,6 +76,11 @@ var ownLists = map[string][]string{
 		`{ subscriptions(filter: {status: ACTIVE}, limit: 200) { count total data { id } } }`,
 		`{ subscriptions(filter: {carrier: "aal", flightNumber: "0100"}) { count total data { id } } }`,
 		`{ subscriptions { count total data { id eventLog { data { id } } deliveries { data { id } } } } }`,
+	},
+	"Query.subscriptionsConnection": {
+		`{ subscriptionsConnection { totalCount edges { cursor node { id secret } } } }`,
+		`{ subscriptionsConnection(last: 200, orderBy: FLIGHT_DATE_ASC, filter: {statuses: [ACTIVE], carrier: "aal", flightNumber: "0100"}) { totalCount edges { node { id } } } }`,
+		`{ subscriptionsConnection { totalCount edges { node { id eventsConnection { edges { node { id } } } deliveriesConnection { edges { node { id } } } } } } }`,
 	},
 }
 
@@ -139,7 +153,7 @@ func TestTenancy(t *testing.T) {
 		}
 		for _, op := range slices.Concat(slices.Collect(maps.Values(ownLists))...) {
 			r := post(t, s.URL, op, nil, "X-Api-Key", rivalKey)
-			if !strings.HasSuffix(r.body, `{"count":0,"total":0,"data":[]}}}`) {
+			if !strings.HasSuffix(r.body, `{"count":0,"total":0,"data":[]}}}`) && !strings.HasSuffix(r.body, `{"totalCount":0,"edges":[]}}}`) {
 				t.Errorf("%s shows %s", op, r.body)
 			}
 		}
@@ -201,7 +215,8 @@ func TestTenancyIsWhole(t *testing.T) {
 					}
 				}
 			}
-			if d.Name == "Query" && strings.HasSuffix(f.Type.Name(), "Page") && ownLists[name] == nil {
+			lists := strings.HasSuffix(f.Type.Name(), "Page") || strings.HasSuffix(f.Type.Name(), "Connection")
+			if d.Name == "Query" && lists && ownLists[name] == nil {
 				t.Errorf("%s is a list, and nobody looks for another account's in it", name)
 			}
 		}

@@ -110,7 +110,7 @@ func (r *rig) createFor(t testing.TB, keys []string, flights int, idempotencyKey
 const benchList = 100_000
 
 // TestBenchList measures lists of 50 subscriptions of an account that has
-// 100,000: the whole handler chain with the check of the key, but for the
+// 100,000, by offset and as a connection: the whole handler chain with the check of the key, but for the
 // network.
 func TestBenchList(t *testing.T) {
 	if os.Getenv("FLIGHTWIRE_BENCH") == "" {
@@ -140,6 +140,7 @@ func TestBenchList(t *testing.T) {
 			t.Logf("list of 50 of %d, %s, %s: median %.1f ms, slowest of %d %.1f ms",
 				benchList, m.Name, c.name, times[len(times)/2], len(times), times[len(times)-1])
 		}
+		r.benchConnections(t)
 	})
 }
 

@@ -2,9 +2,10 @@
 
 const name = /[_A-Za-z]\w*/y;
 
-// operations returns the operations of a document, each with its kind and name
-// ("" where it has none). It looks at names outside of braces only, so a
-// document that is wrong somewhere has operations, too.
+// operations returns the operations of a document, each with its kind, its name
+// ("" where it has none) and the names of its variables. It looks at names
+// outside of braces only, so a document that is wrong somewhere has operations,
+// too.
 export function operations(text) {
   const found = [];
   let depth = 0; // of braces and parentheses
@@ -17,17 +18,19 @@ export function operations(text) {
       i = afterString(text, i);
     } else if ("{([".includes(c)) {
       if (depth === 0 && c === "{") {
-        if (open === null) found.push({ kind: "query", name: "" });
+        if (open === null) found.push({ kind: "query", name: "", variables: [] });
         open = null;
       }
       depth++, i++;
     } else if ("})]".includes(c)) {
       depth--, i++;
     } else {
+      name.lastIndex = i + 1;
+      if (c === "$" && depth === 1 && open !== null && text[i + 1] !== undefined) open.variables.push(name.exec(text)?.[0]);
       name.lastIndex = i;
       const word = depth === 0 ? name.exec(text)?.[0] : undefined;
       if (word && open === null) {
-        open = { kind: word, name: "" };
+        open = { kind: word, name: "", variables: [] };
         if (word !== "fragment") found.push(open);
       } else if (word && open.name === "") {
         open.name = word;

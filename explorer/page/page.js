@@ -1,6 +1,7 @@
 // The page: what stands in its boxes, and what its buttons do. It asks nothing
 // of any other host than its own.
 import { operations } from "./document.js";
+import { docs } from "./docs.js";
 import { follow } from "./live.js";
 import { show } from "./results.js";
 
@@ -28,11 +29,13 @@ function text(name, value) {
 
 const today = new Date().toISOString().slice(0, 10);
 const leg = JSON.stringify({ leg: { carrier: "LH", flightNumber: "400", date: today } }, null, 2);
+const legs = JSON.stringify({ legs: ["400", "401"].map((flightNumber) => ({ carrier: "LH", flightNumber, date: today })) }, null, 2);
 const examples = {
   "Look a flight up": ["query Flight($leg: LegInput!) {\n  flight(leg: $leg) {\n    flightKey\n    status { phase label delayed }\n    departure { airport { iata name } gate bestTimeUtc delayMinutes }\n    arrival { airport { iata name } gate bestTimeUtc }\n  }\n}\n", leg],
   "Follow a flight live": ["subscription Live($leg: LegInput!, $after: String) {\n  flightChanged(leg: $leg, after: $after) {\n    cursor\n    changes { type message }\n    flight { status { phase } departure { gate bestTimeUtc } }\n  }\n}\n", leg],
   "What was known of it when": ["query History($leg: LegInput!) {\n  flight(leg: $leg) {\n    history(first: 5) {\n      totalCount\n      edges { cursor node { knownAt source changes { type message } } }\n      pageInfo { hasNextPage endCursor }\n    }\n  }\n}\n", leg],
-  "My subscriptions": ["{\n  subscriptions(limit: 10) {\n    total\n    data { id status flightKey webhookUrl deliveredCount failedCount }\n  }\n}\n", ""],
+  "Several flights at once": ["query Flights($legs: [LegInput!]!) {\n  flights(legs: $legs) {\n    flight { flightKey status { phase delayed } departure { gate bestTimeUtc } }\n    error { code message }\n  }\n}\n", legs],
+  "My subscriptions": ["query Subscriptions($after: String) {\n  subscriptionsConnection(first: 10, after: $after) {\n    totalCount\n    edges { node { id status flightKey webhookUrl deliveredCount failedCount } }\n    pageInfo { hasNextPage endCursor }\n  }\n}\n", ""],
   "Watch a flight": ["mutation Watch($input: CreateSubscriptionInput!) {\n  createSubscription(input: $input) { id status secret }\n}\n", JSON.stringify({ input: { carrier: "LH", flightNumber: "400", date: today, webhookUrl: `${location.origin}/dev/inbox` } }, null, 2)],
 };
 
@@ -112,21 +115,49 @@ async function once({ payload, headers }) {
   running(null);
 }
 
-function live({ payload, headers }) {
-  let messages = 0;
+function live({ operation, payload, headers }) {
+  let messages = 0, cursor;
   const url = `${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}${endpoint}`;
+  const counted = () => (messages ? ` · ${messages} ${messages === 1 ? "message" : "messages"}` : "");
+  const resumes = () => cursor !== undefined && operation.variables.includes("after");
+  const from = () => (resumes() ? { ...payload, variables: { ...payload.variables, after: cursor } } : payload);
   say("connecting…");
-  running(follow(url, headers, payload, {
+  running(follow(url, headers, from, {
+    begin(again) {
+      say(`live${again ? (resumes() ? " again, from where it was" : " again, from the beginning: it has no $after and cursor to go on from") : ""}${counted()}`, true);
+    },
     next(result) {
       messages++;
+      cursor = Object.values(result.data ?? {})[0]?.cursor ?? cursor;
       show(at("results"), result, new Date().toLocaleTimeString());
-      say(`live · ${messages} ${messages === 1 ? "message" : "messages"}`, true);
+      say(`live${counted()}`, true);
+    },
+    wait(how, seconds) {
+      say(`${how} · connecting again in ${Math.ceil(seconds)} s${counted()}`, false);
     },
     end(how, well) {
-      say(`${how}${messages ? ` · ${messages} ${messages === 1 ? "message" : "messages"}` : ""}`, well ? undefined : false);
+      say(`${how}${counted()}`, well ? undefined : false);
       running(null);
     },
   }));
+}
+
+// ---- the docs panel
+
+let schema = null; // what is read of it, once
+
+async function toggleDocs() {
+  const panel = at("docs"), opens = panel.hidden;
+  panel.hidden = !opens;
+  at("read").setAttribute("aria-expanded", String(opens));
+  document.body.classList.toggle("with-docs", opens);
+  stored.set("docs", opens || null);
+  if (!opens) return;
+  schema ??= fetch(new URL("schema.json", new URL(".", import.meta.url))).then((r) => r.json()).then(({ data }) => docs(data, at("docs-body"), at("docs-find")));
+  try { await schema; } catch (e) {
+    schema = null; // the next click tries again
+    at("docs-body").textContent = `The schema cannot be read: ${e.message}`;
+  }
 }
 
 // ---- what is kept: the last requests, without headers; the key only if wanted
@@ -180,6 +211,8 @@ function begin() {
     e.target.selectedIndex = 0;
   });
   at("run").addEventListener("click", run);
+  at("read").addEventListener("click", toggleDocs);
+  if (stored.get("docs")) toggleDocs();
   at("key").addEventListener("input", keepKey);
   at("keep").addEventListener("change", keepKey);
   at("past").addEventListener("click", () => { listHistory(); at("history").showModal(); });

@@ -1,8 +1,10 @@
-// node explorer.mjs BASE_URL KEY DATE CONTROL EDITOR [SCREENSHOT_FOLDER]
+// node explorer.mjs BASE_URL KEY DATE CONTROL THROUGH EDITOR [SCREENSHOT_FOLDER]
 //
 // The explorer in a real browser: a query is typed with completion and run, a
-// live operation shows a change as it arrives, and nothing is asked of another
-// host. AA100 of DATE has another gate after a GET of CONTROL/gate?to=NAME.
+// live operation shows a change as it arrives, also over a connection that
+// breaks, the docs can be read, and nothing is asked of another host. AA100 of
+// DATE has another gate after a GET of CONTROL/gate?to=NAME. THROUGH is an
+// address of the same service that is cut off by CONTROL/cut until CONTROL/open.
 // EDITOR is "code" where the editor was built in, "text" where it was not; the
 // page without it is tried either way.
 import assert from "node:assert/strict";
@@ -11,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
-const [base, key, date, control, builtIn, folder] = process.argv.slice(2);
+const [base, key, date, control, through, builtIn, folder] = process.argv.slice(2);
 const leg = JSON.stringify({ leg: { carrier: "AA", flightNumber: "100", date } });
 const profile = mkdtempSync(join(tmpdir(), "explorer-"));
 const browser = await chromium.launchPersistentContext(profile, {
@@ -107,8 +109,7 @@ async function live() {
   await page.getByRole("button", { name: "Run" }).click();
   await status(page, "live · 1 message");
   await fetch(`${control}/gate?to=X1`);
-  const body = JSON.stringify({ query: "query($leg: LegInput!) { flight(leg: $leg, refresh: true) { flightKey } }", variables: JSON.parse(leg) });
-  await fetch(`${base}/graphql`, { method: "POST", headers: { "content-type": "application/json", "x-api-key": key }, body });
+  await look();
   await status(page, "live · 2 messages");
   const newest = await page.locator("#results article").first().innerText();
   assert.match(newest, /DEPARTURE_GATE_CHANGED/);
@@ -124,11 +125,77 @@ async function live() {
   await page.close();
 }
 
+// look has the service look at the flight again.
+async function look() {
+  const body = JSON.stringify({ query: "query($leg: LegInput!) { flight(leg: $leg, refresh: true) { flightKey } }", variables: JSON.parse(leg) });
+  await fetch(`${base}/graphql`, { method: "POST", headers: { "content-type": "application/json", "x-api-key": key }, body });
+}
+
+// reconnects breaks the connection of a live operation, twice: one that has
+// $after goes on where it was, the other begins anew.
+async function reconnects() {
+  const fields = "cursor changes { to } flight { departure { gate } }";
+  const query = `subscription Goes($leg: LegInput!, $after: String) { flightChanged(leg: $leg, after: $after) { ${fields} } }
+    subscription Begins($leg: LegInput!) { flightChanged(leg: $leg) { ${fields} } }`;
+  const page = await open(builtIn, `${through}/graphql?${new URLSearchParams({ query, variables: leg })}`);
+  await page.getByLabel("API key").fill(key);
+  for (const [name, again, gate] of [["Goes", "from where it was", "X2"], ["Begins", "from the beginning", "X3"]]) {
+    await page.getByLabel("Operation").selectOption(name);
+    await page.getByRole("button", { name: "Run" }).click();
+    await status(page, "live · 1 message");
+    await fetch(`${control}/cut`);
+    await status(page, "connecting again in");
+    await picture(page, `broken-${name}`);
+    await fetch(`${control}/gate?to=${gate}`);
+    await look();
+    const states = page.evaluate((text) => new Promise((done) => {
+      const box = document.getElementById("status");
+      new MutationObserver(() => { if (box.textContent.includes(text)) done(true); }).observe(box, { childList: true, characterData: true, subtree: true });
+    }), again);
+    await fetch(`${control}/open`);
+    assert.equal(await states, true);
+    await status(page, "live · 2 messages");
+    const newest = JSON.parse((await page.locator("#results article pre").first().innerText())).data.flightChanged;
+    assert.equal(newest.flight.departure.gate, gate);
+    assert.deepEqual(newest.changes, name === "Goes" ? [{ to: gate }] : []);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await status(page, "stopped");
+  }
+  await page.close();
+}
+
+// docs reads the schema in the panel, without a key.
+async function docs() {
+  const page = await open("text");
+  const panel = page.getByRole("region", { name: "Docs" }), body = page.locator("#docs-body");
+  await page.getByRole("button", { name: "Docs" }).click();
+  await panel.getByRole("button", { name: "Query", exact: true }).click();
+  await body.getByText("One leg of a flight as the upstream last described it").waitFor();
+  assert.match(await body.innerText(), /Deprecated\.\s+Use subscriptionsConnection/);
+  await picture(page, "docs");
+  await body.getByRole("button", { name: "FlightSnapshot", exact: true }).first().click();
+  await body.getByRole("heading", { name: "type FlightSnapshot" }).waitFor();
+  await panel.getByLabel("Find a type or a field").fill("gate_ch");
+  await body.getByRole("button", { name: "ChangeType.DEPARTURE_GATE_CHANGED" }).click();
+  await body.getByRole("heading", { name: "enum ChangeType" }).waitFor();
+  for (const heading of ["type FlightSnapshot", "type Query", "The schema"]) {
+    await body.getByRole("button", { name: "back" }).click();
+    await body.getByRole("heading", { name: heading }).waitFor();
+  }
+  await page.reload(); // it stays open
+  await body.getByRole("heading", { name: "The schema" }).waitFor();
+  await page.getByRole("button", { name: "Docs" }).click();
+  await panel.waitFor({ state: "hidden" });
+  await page.close();
+}
+
 try {
   await fetch(`${control}/gate?to=X0`);
   if (builtIn === "code") await queries("code");
   await queries("text");
   await live();
+  await reconnects();
+  await docs();
 } catch (e) {
   await picture(browser.pages().at(-1), "failed");
   throw e;
@@ -136,8 +203,8 @@ try {
   await browser.close();
   rmSync(profile, { recursive: true, force: true });
 }
-const { host } = new URL(base);
-const strange = requests.filter((url) => new URL(url).host !== host && !url.startsWith("data:"));
+const hosts = [base, through].map((url) => new URL(url).host);
+const strange = requests.filter((url) => !hosts.includes(new URL(url).host) && !url.startsWith("data:"));
 assert.deepEqual(strange, [], "requests to other hosts");
 assert.ok(requests.some((url) => url.startsWith("ws://")) && requests.length > 10, "requests are seen");
 const refused = /status of 401|4403|WebSocket/; // the browser tells of those that were meant
