@@ -8,7 +8,7 @@ RACE ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 BENCHTIME ?= 1s
 FUZZTIME ?= 10m
 
-.PHONY: help run build assets airlines generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-graphql bench-watch replay-day flapping-day storm viewers
+.PHONY: help run build assets airlines generate check lint fmt-check test test-quick fuzz bench bench-deliver bench-graphql bench-watch replay-day flapping-day storm chaos viewers
 .NOTPARALLEL:
 
 help: ## this list
@@ -88,3 +88,6 @@ storm: ## 500 flights through ten minutes of storms, workers killed all the whil
 
 viewers: ## 1,000 live viewers on two API processes, one killed every 3 s while flights change; prints its figures
 	@FLIGHTWIRE_VIEWERS=full test/with-servers go test -run '^TestViewers$$' -count=1 -v -timeout 20m $(ARGS) .
+
+chaos: ## 20,000 events to 200 receivers, three in ten of them bad, while processes, servers and connections die
+	@FLIGHTWIRE_CHAOS=full test/with-servers go test -run '^TestChaos$$' -count=1 -v -timeout 30m $(ARGS) .

@@ -45,7 +45,12 @@ func run(ctx context.Context, c Config) (err error) {
 	var open closers
 	defer func() { err = errors.Join(err, open.close()) }()
 
-	front := newFront()
+	tracer, flushTraces, err := openTracing(ctx)
+	if err != nil {
+		return err
+	}
+	open.add(flushTraces)
+	front := newFront(tracer)
 	server, err := listen(c.Addr, front) // health, readiness and metrics answer from here on
 	if err != nil {
 		return err
@@ -93,7 +98,7 @@ func run(ctx context.Context, c Config) (err error) {
 		providers = append(providers, jobs.Provider{Source: source, Budget: budget})
 	}
 	intake := jobs.NewIntake(jobs.IntakeConfig{
-		DB: database, Client: tasks, Providers: providers, Clock: clock, PollEvery: every, Hold: c.Hold, OnlyProcess: c.RedisURL == "", Step: c.step,
+		DB: database, Client: tasks, Providers: providers, Clock: clock, PollEvery: every, Hold: c.Hold, OnlyProcess: c.RedisURL == "", Tracer: tracer, Step: c.step,
 	})
 
 	routes, greeted := http.NewServeMux(), func() {}
@@ -132,7 +137,7 @@ func run(ctx context.Context, c Config) (err error) {
 		open.add(func() error { sender.Close(); return nil })
 		worker := jobs.NewWorker(jobs.WorkerConfig{
 			DB: database, Redis: client, Client: tasks, Intake: intake, Sender: sender,
-			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, EventDays: c.EventDays, HistoryDays: c.HistoryDays, Limits: jobs.Limits{Host: c.HostLimit}, Step: c.step,
+			RetryBase: c.RetryBase, Timeout: c.DeliveryTimeout, EventDays: c.EventDays, HistoryDays: c.HistoryDays, Limits: jobs.Limits{Host: c.HostLimit}, Tracer: tracer, Step: c.step,
 		})
 		if err := worker.Start(); err != nil {
 			return err

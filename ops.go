@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flightwire/flightwire/access"
 	"github.com/flightwire/flightwire/db"
@@ -32,6 +33,7 @@ type front struct {
 	stores   atomic.Pointer[stores]
 	service  atomic.Pointer[http.Handler]
 	shutting atomic.Bool
+	tracer   trace.Tracer // nil: none
 }
 
 // stores are what readiness depends on.
@@ -41,9 +43,10 @@ type stores struct {
 	current atomic.Bool // migrations are never undone, so true is final
 }
 
-func newFront() *front {
+func newFront(tracer trace.Tracer) *front {
 	f := &front{
-		ops: http.NewServeMux(),
+		tracer: tracer,
+		ops:    http.NewServeMux(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flightwire_http_requests_total", Help: "Answered HTTP requests by class of route, method and status.",
 		}, []string{"class", "method", "status"}),
@@ -93,7 +96,9 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	start := time.Now()
 	rec := &recorder{ResponseWriter: w}
+	r, traced := traceRequest(f.tracer, r, class)
 	defer func() {
+		traced(rec.status)
 		f.requests.WithLabelValues(class, methodOf(r.Method), strconv.Itoa(rec.status)).Inc()
 		if !streaming(r) {
 			f.seconds.WithLabelValues(class).Observe(time.Since(start).Seconds())

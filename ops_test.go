@@ -31,7 +31,7 @@ func readyz(t *testing.T, f *front) (status int, reason string) {
 }
 
 func TestReadiness(t *testing.T) {
-	f := newFront()
+	f := newFront(nil)
 	expect := func(status int, reason string) {
 		t.Helper()
 		if got, why := readyz(t, f); got != status || !strings.Contains(why, reason) {
@@ -71,7 +71,7 @@ func TestReadiness(t *testing.T) {
 // TestMetrics: answers are counted by class, so that a path that anybody may
 // make up is no label.
 func TestMetrics(t *testing.T) {
-	f := newFront()
+	f := newFront(nil)
 	f.open(http.NotFoundHandler())
 	for _, path := range []string{"/v1/a", "/v1/b", "/graphql", "/dev/inbox", "/nowhere"} {
 		f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))

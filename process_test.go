@@ -291,10 +291,12 @@ func embeddedMode(t *testing.T) mode {
 
 func serversMode(t *testing.T) mode {
 	_, redisURL := dbtest.RedisServer(t)
-	return mode{"servers", "serve", []string{
-		"DATABASE_URL=" + dbtest.PostgresURL(t), "REDIS_URL=" + redisURL,
-		"FLIGHTWIRE_SECRET_KEY=" + dbtest.SecretKey, "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS=true",
-	}, ""}
+	return mode{"servers", "serve", serverSettings([]string{"DATABASE_URL=" + dbtest.PostgresURL(t), "REDIS_URL=" + redisURL}), ""}
+}
+
+// serverSettings adds to the servers what every test has set.
+func serverSettings(servers []string) []string {
+	return append(servers, "FLIGHTWIRE_SECRET_KEY="+dbtest.SecretKey, "FLIGHTWIRE_ALLOW_PRIVATE_WEBHOOKS=true")
 }
 
 // newKey makes a key of an account on the plan unlimited: on servers by the

@@ -36,8 +36,8 @@ func TestViewers(t *testing.T) {
 	size.run(t, serversMode(t))
 }
 
-// audience is how much there is to see, and for how many.
-type audience struct {
+// showing is how much there is to see, and for how many.
+type showing struct {
 	viewers, flights int
 	every            time.Duration // a gate changes
 	kills            int
@@ -45,14 +45,14 @@ type audience struct {
 }
 
 var (
-	fewViewers  = audience{viewers: 120, flights: 12, every: 100 * time.Millisecond, kills: 4, apart: 2 * time.Second}
-	manyViewers = audience{viewers: 1000, flights: 50, every: 50 * time.Millisecond, kills: 20, apart: 3 * time.Second}
+	fewViewers  = showing{viewers: 120, flights: 12, every: 100 * time.Millisecond, kills: 4, apart: 2 * time.Second}
+	manyViewers = showing{viewers: 1000, flights: 50, every: 50 * time.Millisecond, kills: 20, apart: 3 * time.Second}
 )
 
 // viewersBound is how long after the last change everyone has seen it.
 const viewersBound = time.Minute
 
-func (a audience) run(t *testing.T, m mode) {
+func (a showing) run(t *testing.T, m mode) {
 	gates := newGateChanges(t, a.flights)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(receiver.Close)
@@ -122,7 +122,7 @@ func (a audience) run(t *testing.T, m mode) {
 }
 
 // wait returns when every viewer has seen the last gate of each of its flights.
-func (a audience) wait(t *testing.T, viewers []*viewer, g *gateChanges) {
+func (a showing) wait(t *testing.T, viewers []*viewer, g *gateChanges) {
 	t.Helper()
 	deadline := time.Now().Add(viewersBound)
 	for _, v := range viewers {

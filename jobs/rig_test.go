@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -270,10 +271,11 @@ type rig struct {
 type setup struct {
 	jobs.IntakeConfig
 	jobs.WorkerConfig
-	SendTimeout time.Duration     // of intake and sender, with leases just above; 0: the defaults
-	Step        func(step string) // failpoints of both
-	Gate        *gate             // one of them that holds
-	Stopped     bool              // do not start the worker
+	SendTimeout time.Duration                                                                             // of intake and sender, with leases just above; 0: the defaults
+	Step        func(step string)                                                                         // failpoints of both
+	Gate        *gate                                                                                     // one of them that holds
+	Stopped     bool                                                                                      // do not start the worker
+	Dial        func(ctx context.Context, network, address string, check webhook.Check) (net.Conn, error) // the network, whose rules hold; nil: the operating system's, all of which may be contacted
 }
 
 func newRig(t *testing.T, m dbtest.Mode, pollEvery time.Duration) *rig {
@@ -332,7 +334,7 @@ func (r *rig) start(t *testing.T, change func(*setup)) {
 	s.IntakeConfig.Step, s.WorkerConfig.Step = step, step
 	r.intake = jobs.NewIntake(s.IntakeConfig)
 	s.Intake = r.intake
-	s.Sender = webhook.NewSender(webhook.Config{AllowPrivate: true, Timeout: s.SendTimeout})
+	s.Sender = webhook.NewSender(webhook.Config{AllowPrivate: s.Dial == nil, Timeout: s.SendTimeout, Dial: s.Dial})
 	t.Cleanup(s.Sender.Close)
 	worker := jobs.NewWorker(s.WorkerConfig)
 	if s.Stopped {

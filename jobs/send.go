@@ -40,6 +40,7 @@ func (d *dispatcher) send(a db.Attempt, s *seat, until time.Time) {
 		d.mu.Unlock()
 		d.ringAll()
 	})
+	ctx, traced := d.traceAttempt(ctx, &a, r.AttemptedAt.Sub(until.Add(-d.lease())))
 	got := d.attempt(ctx, a, r.AttemptedAt)
 	overdue.Stop()
 	d.Step("deliver.sent")
@@ -50,6 +51,7 @@ func (d *dispatcher) send(a db.Attempt, s *seat, until time.Time) {
 	r.StatusCode, r.Error, r.Latency, r.ResponseBody = got.StatusCode, got.Error, got.Latency, string(got.ResponseBody)
 	r.Status, r.RetryAfter = d.verdict(a, got)
 	observeAttempt(ctx, &r, got.ErrorClass)
+	traced(&r, got)
 	d.results <- r
 	d.leave(s, h)
 }

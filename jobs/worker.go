@@ -13,6 +13,8 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/flightwire/flightwire/db"
 	"github.com/flightwire/flightwire/flight/webhook"
 )
@@ -23,6 +25,7 @@ const (
 	pollPlaces  = 64          // polls that one process has claimed and not seen done
 	pollWait    = time.Second // that a claimed poll may wait for a worker before its lease has to be renewed
 	planEvery   = 100 * time.Millisecond
+	taskEvery   = 5 * time.Millisecond
 	sweepEvery  = time.Second
 	leaseMargin = 3 * time.Second // what a delivery's lease outlasts its time-out by
 	syncEvery   = time.Minute
@@ -40,12 +43,15 @@ type WorkerConfig struct {
 	RetryBase time.Duration // first retry delay; 0: 4 s
 	Timeout   time.Duration // the sender's; 0: 10 s
 	Limits    Limits        // of what is under way
+	Tracer    trace.Tracer  // of deliveries; nil: none
 	Step      func(string)  // tests' failpoints; nil: none
 
 	EventDays   int // days for which events and attempts are kept; 0: [DefaultEventDays]
 	HistoryDays int // days after a flight for which its history is kept; 0: [DefaultHistoryDays]
 
 	leaseMargin time.Duration // tests: what a delivery's lease outlasts its time-out by; 0: 3 s
+	planEvery   time.Duration // tests: between two looks for polls that are due; 0: 100 ms
+	taskEvery   time.Duration // tests: between two looks for tasks; 0: 5 ms
 	houseEvery  time.Duration // tests: between two passes over what is old, give or take half of it; 0: 10 min
 }
 
@@ -84,6 +90,12 @@ func NewWorker(c WorkerConfig) *Worker {
 	if c.leaseMargin == 0 {
 		c.leaseMargin = leaseMargin
 	}
+	if c.planEvery == 0 {
+		c.planEvery = planEvery
+	}
+	if c.taskEvery == 0 {
+		c.taskEvery = taskEvery
+	}
 	if c.houseEvery == 0 {
 		c.houseEvery = houseEvery
 	}
@@ -92,7 +104,7 @@ func NewWorker(c WorkerConfig) *Worker {
 	w.server = asynq.NewServerFromRedisClient(c.Redis, asynq.Config{
 		Concurrency:              pollPlaces,
 		Queues:                   map[string]int{queuePoll: 1, queueDeliver: 1},
-		TaskCheckInterval:        5 * time.Millisecond,
+		TaskCheckInterval:        c.taskEvery,
 		DelayedTaskCheckInterval: time.Second,
 		ShutdownTimeout:          upstreamTimeout + acceptTimeout,
 		LogLevel:                 asynq.WarnLevel,
@@ -119,7 +131,7 @@ func (w *Worker) Start() error {
 		w.dispatcher.stop()
 		return fmt.Errorf("start the workers: %w", err)
 	}
-	w.loop(ctx, planEvery, w.replan, w.plan)
+	w.loop(ctx, w.planEvery, w.replan, w.plan)
 	w.loop(ctx, sweepEvery, nil, func(context.Context) error { w.dispatcher.wakeAll(); return nil })
 	w.loop(ctx, gaugeEvery, nil, w.dispatcher.gauge)
 	w.loop(ctx, syncEvery, nil, w.DB.SyncClock)

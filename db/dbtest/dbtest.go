@@ -43,8 +43,7 @@ func Each(t *testing.T, f func(t *testing.T, d *db.DB)) {
 // EachMode runs f in the embedded mode and, where they are there, with servers.
 func EachMode(t *testing.T, f func(t *testing.T, m Mode)) {
 	t.Run("sqlite", func(t *testing.T) {
-		c := sqliteConfig(t)
-		f(t, Mode{Name: "sqlite", DB: open(t, c), Config: c, Redis: EmbeddedRedis(t)})
+		f(t, Embedded(t))
 	})
 	if os.Getenv("TEST_DATABASE_URL") != "" && os.Getenv("TEST_REDIS_URL") != "" {
 		t.Run("postgres", func(t *testing.T) {
@@ -53,6 +52,13 @@ func EachMode(t *testing.T, f func(t *testing.T, m Mode)) {
 			f(t, Mode{Name: "postgres", DB: open(t, c), Config: c, Redis: client, RedisURL: url})
 		})
 	}
+}
+
+// Embedded returns the embedded mode. Nothing of it waits for a network, so it
+// can be had in a bubble of testing/synctest.
+func Embedded(t testing.TB) Mode {
+	c := sqliteConfig(t)
+	return Mode{Name: "sqlite", DB: open(t, c), Config: c, Redis: EmbeddedRedis(t)}
 }
 
 // SQLite returns an empty migrated SQLite database.
@@ -125,10 +131,7 @@ func random(t testing.TB) string {
 // test.
 func EmbeddedRedis(t testing.TB) redis.UniversalClient {
 	t.Helper()
-	m := miniredis.NewMiniRedis()
-	if err := m.Start(); err != nil {
-		t.Fatal(err)
-	}
+	m := miniredis.NewMiniRedis() // it listens nowhere
 	client := redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:0", Protocol: 2,
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -41,10 +42,19 @@ type Config struct {
 	MaxIdlePerHost, MaxIdle int
 	// IdleTimeout is how long an unused connection is kept. 0 means 60 s.
 	IdleTimeout time.Duration
+	// Dial makes the connections, in place of the operating system, to a network
+	// in memory for instance. It calls check with the network ("tcp4", "tcp6")
+	// and each address and port that it is about to connect to, and goes no
+	// further when that fails; check is nil with AllowPrivate. ctx ends with
+	// DialTimeout. nil means the operating system's network.
+	Dial func(ctx context.Context, network, address string, check Check) (net.Conn, error)
 
 	resolver *net.Resolver  // tests: in place of the system's
 	guard    *ssrf.Guardian // tests: in place of publicOnly
 }
+
+// Check refuses addresses that may not be contacted, as [net.Dialer.Control] does.
+type Check func(network, address string, _ syscall.RawConn) error
 
 // Sender sends webhooks. It is safe for concurrent use; one Sender, with its
 // pool of connections, serves a process.
@@ -101,6 +111,14 @@ func NewSender(c Config) *Sender {
 		// Control sees each address after name resolution, at every connect.
 		dialer.Control = cmp.Or(c.guard, publicOnly).Safe
 	}
+	dial := dialer.DialContext
+	if c.Dial != nil {
+		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, dialer.Timeout)
+			defer cancel()
+			return c.Dial(ctx, network, address, dialer.Control)
+		}
+	}
 	return &Sender{
 		timeout:      timeout,
 		bodyTimeout:  cmp.Or(c.BodyTimeout, timeout/2),
@@ -109,7 +127,7 @@ func NewSender(c Config) *Sender {
 		names:        newHeaderNames(c.LegacyPrefix),
 		transport: &http.Transport{
 			Proxy:       nil, // a proxy would connect in our place, unchecked
-			DialContext: dialer.DialContext,
+			DialContext: dial,
 			TLSClientConfig: &tls.Config{
 				RootCAs:            c.RootCAs,
 				MinVersion:         tls.VersionTLS12,
