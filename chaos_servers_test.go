@@ -94,7 +94,7 @@ func (b *backing) start(t *testing.T, postgres, initdb, redisServer string) []st
 	as := whoServes(t, dir)
 	password := strconv.FormatUint(rand.Uint64(), 36)
 	pwfile, data := filepath.Join(dir, "password"), filepath.Join(dir, "pg")
-	if err := os.WriteFile(pwfile, []byte(password), 0o644); err != nil {
+	if err := errors.Join(os.WriteFile(pwfile, []byte(password), 0o600), os.Chmod(pwfile, 0o644)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	init := exec.Command(initdb, "-D", data, "-U", "flightwire", "-A", "password", "--pwfile="+pwfile, "-E", "UTF8", "--locale=C", "--no-sync")
