@@ -125,14 +125,21 @@ func (d dialect) ids() string {
 // oneOf is the condition that what stands before it is in the JSON array of
 // strings in parameter $1. PostgreSQL takes a subquery for a hundred rows, and
 // rather reads a whole table of some thousand than looks a hundred up.
-func (d dialect) oneOf() string { return d.oneOfIn("$1") }
-
-// oneOfIn is oneOf with the array in another parameter.
-func (d dialect) oneOfIn(param string) string {
+func (d dialect) oneOf() string {
 	if d == postgresKind {
-		return "= ANY (ARRAY(SELECT jsonb_array_elements_text(" + param + "::jsonb)))"
+		return "= ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb)))"
 	}
-	return "IN (SELECT value FROM json_each(" + param + "))"
+	return "IN (SELECT value FROM json_each($1))"
+}
+
+// lookedUp has PostgreSQL look the rows of an UPDATE from [dialect.rows] up, for
+// the reason of oneOf: param has the values of column as a JSON array. SQLite
+// looks them up anyway, and would go through both arrays for each row.
+func (d dialect) lookedUp(column, param string) string {
+	if d == postgresKind {
+		return " AND " + column + " = ANY (ARRAY(SELECT jsonb_array_elements_text(" + param + "::jsonb)))"
+	}
+	return " AND " + param + " IS NOT NULL"
 }
 
 // in is the condition that what stands before it is among what a query finds,

@@ -189,7 +189,7 @@ func (w *doorway) saveFlights(ctx context.Context) error {
 		FROM `+w.kind.rows("id text", "leg text", "origin text", "destination text", "provider text", "provider_flight_id text", "other_ids text",
 		"version bigint", "asked_at timestamptz", "fetched_at timestamptz", "catch_up boolean", "held text", "next_poll_at timestamptz",
 		"poll_reason text", "poll_token text", "poll_lease_until timestamptz", "poll_failures int", "last_polled_at timestamptz")+`
-		WHERE flights.id = x.id AND flights.id `+w.kind.oneOfIn("$3"), jsonText(rows), At(w.wall), idList(ids))
+		WHERE flights.id = x.id`+w.kind.lookedUp("flights.id", "$3"), jsonText(rows), At(w.wall), idList(ids))
 	if isUnique(err) { // a leg's new route got a row while the lock was waited for: it is seen now
 		return errMoved
 	}

@@ -331,7 +331,7 @@ func (tx *Tx) writeStates(ctx context.Context, states []*stateRow) error {
 			last_change_at = x.last_change_at, last_delivery_at = x.last_delivery_at, lane = x.lane
 		FROM `+tx.kind.rows("id text", "seq bigint", "head_seq bigint", "told_departure int", "told_arrival int", "resume_from bigint",
 		"delivered bigint", "failed bigint", "streak int", "last_change_at timestamptz", "last_delivery_at timestamptz", "lane int")+`
-		WHERE subscription_state.subscription_id = x.id AND subscription_state.subscription_id `+tx.kind.oneOfIn("$2"), jsonText(rows), idList(ids))
+		WHERE subscription_state.subscription_id = x.id`+tx.kind.lookedUp("subscription_state.subscription_id", "$2"), jsonText(rows), idList(ids))
 	return err
 }
 

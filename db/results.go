@@ -343,7 +343,7 @@ func (r *recorder) writeCounts(ctx context.Context) error {
 	_, err := r.exec(ctx, `UPDATE subscription_state SET head_seq = x.head_seq, delivered_count = x.delivered, failed_count = x.failed,
 			failure_streak = x.streak, last_delivery_at = x.last_delivery_at, lane = x.lane, attempt_seq = x.attempt_seq
 		FROM `+r.kind.rows("id text", "head_seq bigint", "delivered bigint", "failed bigint", "streak int", "last_delivery_at timestamptz", "lane int", "attempt_seq bigint")+`
-		WHERE subscription_state.subscription_id = x.id AND subscription_state.subscription_id `+r.kind.oneOfIn("$2"), jsonText(rows), idList(ids))
+		WHERE subscription_state.subscription_id = x.id`+r.kind.lookedUp("subscription_state.subscription_id", "$2"), jsonText(rows), idList(ids))
 	return err
 }
 

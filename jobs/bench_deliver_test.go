@@ -156,6 +156,9 @@ func (b *bench) run(t *testing.T, what string, n, times int, begin func(i int)) 
 	for i := range times {
 		used, start := b.meter.now(), time.Now()
 		begin(i)
+		if t.Failed() {
+			t.FailNow()
+		}
 		begun := time.Since(start)
 		got := b.recv.receipts(t, n)
 		took := last(got).Sub(start)
