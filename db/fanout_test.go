@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flightwire/flightwire/db"
+	"github.com/flightwire/flightwire/db/dbtest"
 	"github.com/flightwire/flightwire/flight"
 )
 
@@ -189,5 +190,47 @@ func TestCompletionComesLast(t *testing.T) {
 			"flight.updated: Status changed from Scheduled to Arrived; Departed JFK; Arrived at LHR; Baggage belt assigned: 9", "subscription.completed",
 		})
 		r.sound()
+	})
+}
+
+// Thousands of subscriptions of one flight hear of a change, each once, and are
+// settled in groups: nothing in it takes the square of their number.
+func TestFanOutToThousands(t *testing.T) {
+	each(t, func(r *rig) {
+		const many = 5000
+		r.found(r.say(leg()).IDs[0])
+		r.deliver()
+		const series = `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < $1) `
+		for _, statement := range []string{
+			series + `INSERT INTO subscriptions (id, account_id, flight_id, status, status_reason, carrier, number, date, webhook_url, secret, headers, events, delay_threshold, metadata, created_at, updated_at)
+				SELECT 'sub_0000' || (10000000 + i), account_id, flight_id, status, status_reason, carrier, number, date, webhook_url, '', headers, events, delay_threshold, metadata, created_at, updated_at FROM subscriptions, n WHERE true`,
+			series + `INSERT INTO subscription_state (subscription_id, seq, told_departure, told_arrival, delivered_count, failed_count, failure_streak)
+				SELECT 'sub_0000' || (10000000 + i), 1, 0, 0, 0, 0, 0 FROM n WHERE true`,
+		} {
+			if _, err := r.d.Poke(r.Context(), statement, many); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if due := r.say(leg(gate("C1"))).Due; len(due) != many {
+			r.Fatalf("%d events are due, want %d", len(due), many)
+		}
+		for settled := 0; settled < many; {
+			got, err := dbtest.ClaimEvents(r.Context(), r.d, 1000, time.Minute)
+			if err != nil || len(got) == 0 {
+				r.Fatalf("%d events after %d: %v", len(got), settled, err)
+			}
+			results := make([]db.Result, len(got))
+			for i, a := range got { // the secrets that were copied open for the first only
+				results[i] = result(a, flight.DeliverySucceeded)
+			}
+			r.record(results...)
+			settled += len(got)
+		}
+		if n := r.count(`SELECT count(*) FROM events WHERE type = 'flight.updated' AND status = 'delivered' AND seq = 2`); n != many {
+			r.Errorf("%d events are delivered, want %d", n, many)
+		}
+		if n := r.count(`SELECT count(*) FROM subscription_state WHERE head_seq IS NULL AND seq = 2`); n != many {
+			r.Errorf("%d subscriptions have nothing left, want %d", n, many)
+		}
 	})
 }

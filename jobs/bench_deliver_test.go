@@ -248,6 +248,9 @@ func benchSteady(t *testing.T, m dbtest.Mode) {
 // to the receiver.
 func (b *bench) steady(t *testing.T, flights, seconds int) (took []time.Duration) {
 	t.Helper()
+	b.until(t, "the watches' first polls are over", func() bool {
+		return one[int](t, b.rig, `SELECT count(*) FROM flights WHERE next_poll_at < $1`, db.At(b.DB.Now().Add(10*time.Minute))) == 0
+	})
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	seen := make([][]time.Time, flights)
