@@ -96,7 +96,7 @@ func TestBenchPlannerStorage(t *testing.T) {
 		}
 		report := func(when string) {
 			now := r.bytes()
-			leg := now["flights"] + now["updates"] - empty["flights"] - empty["updates"]
+			leg := now["flights"] + now["updates"] + now["boards"] - empty["flights"] - empty["updates"] - empty["boards"]
 			rest := 0
 			for table, n := range now {
 				rest += n - empty[table]
@@ -105,9 +105,15 @@ func TestBenchPlannerStorage(t *testing.T) {
 				when, float64(leg)/legs/1024, float64(rest-leg)/legs/1024)
 		}
 		report("before the first update (bound: 8 KB)")
-		for _, story := range stories {
+		for i, story := range stories {
 			for _, s := range story[1:] {
 				tell(s)
+			}
+			if i%20 == 19 && d.Kind() == "postgres" { // autovacuum has hours for what is done here in seconds
+				var none []string
+				if err := d.Peek(r.Context(), &none, `VACUUM boards`); err != nil {
+					r.Fatal(err)
+				}
 			}
 		}
 		if n := r.count(`SELECT count(*) FROM updates`); n != legs*(updates+1) {
