@@ -47,20 +47,13 @@ type live struct {
 	now     func() time.Time
 	process string
 
-	mu       sync.Mutex
-	accounts map[string]*liveAccount
-}
-
-// liveAccount is an account's viewers here.
-type liveAccount struct {
-	users int // of this record, under live.mu
-
-	mu   sync.Mutex     // held while Redis is asked, so that joins and leaves of a leg do not cross
-	legs map[string]int // viewers of each leg
+	*records[map[string]int] // viewers of each leg, by account
 }
 
 func newLive(r redis.UniversalClient, now func() time.Time) *live {
-	return &live{redis: r, now: now, process: newKeyID(), accounts: map[string]*liveAccount{}}
+	l := &live{redis: r, now: now, process: newKeyID()}
+	l.records = newRecords(func() map[string]int { return map[string]int{} }, l.announceAll)
+	return l
 }
 
 // Watch counts a viewer of a leg in, over all processes, until leave is called;
@@ -79,18 +72,18 @@ func (l *live) watch(ctx context.Context, account, leg string, limit int64) (fun
 	a := l.hold(account)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.legs[leg] == 0 {
+	if a.value[leg] == 0 {
 		if n := l.announceNew(ctx, a, account, leg, limit); n >= 0 {
 			l.release(account, a)
 			return nil, flight.Errorf(flight.CodeLiveLegLimit, "The account watches %d of %d legs live. End one of them first, or move to a larger plan.", n, limit)
 		}
 	}
-	a.legs[leg]++
+	a.value[leg]++
 	return sync.OnceFunc(func() { l.leave(account, a, leg) }), nil
 }
 
 // announceNew returns -1 when one more leg may be watched, else how many are.
-func (l *live) announceNew(ctx context.Context, a *liveAccount, account, leg string, limit int64) int64 {
+func (l *live) announceNew(ctx context.Context, a *record[map[string]int], account, leg string, limit int64) int64 {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	now := l.now()
@@ -100,7 +93,7 @@ func (l *live) announceNew(ctx context.Context, a *liveAccount, account, leg str
 		return n
 	}
 	slog.Warn("Redis does not answer: legs watched live are counted by this process alone", "error", err)
-	if n := int64(len(a.legs)); n >= limit {
+	if n := int64(len(a.value)); n >= limit {
 		return n
 	}
 	return -1
@@ -108,11 +101,11 @@ func (l *live) announceNew(ctx context.Context, a *liveAccount, account, leg str
 
 func (l *live) member(leg string) string { return l.process + " " + leg }
 
-func (l *live) leave(account string, a *liveAccount, leg string) {
+func (l *live) leave(account string, a *record[map[string]int], leg string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.legs[leg]--; a.legs[leg] == 0 {
-		delete(a.legs, leg)
+	if a.value[leg]--; a.value[leg] == 0 {
+		delete(a.value, leg)
 		ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
 		defer cancel()
 		if err := l.redis.ZRem(ctx, liveKey(account), l.member(leg)).Err(); err != nil {
@@ -122,68 +115,14 @@ func (l *live) leave(account string, a *liveAccount, leg string) {
 	l.release(account, a)
 }
 
-// hold and release keep an account's record while somebody uses it.
-func (l *live) hold(account string) *liveAccount {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.accounts[account]
-	if a == nil {
-		a = &liveAccount{legs: map[string]int{}}
-		l.accounts[account] = a
-	}
-	a.users++
-	return a
-}
-
-func (l *live) release(account string, a *liveAccount) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a.users--; a.users == 0 {
-		delete(l.accounts, account)
-	}
-}
-
-// run renews what is watched here until stop is closed.
-func (l *live) run(stop <-chan struct{}) {
-	tick := time.NewTicker(liveEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-			l.renew()
-		}
-	}
-}
-
-func (l *live) renew() {
-	l.mu.Lock()
-	names := make([]string, 0, len(l.accounts))
-	for name := range l.accounts {
-		names = append(names, name)
-	}
-	l.mu.Unlock()
-	for _, name := range names {
-		if err := l.renewAccount(name); err != nil {
-			slog.Warn("legs that are watched live could not be announced; it is tried again", "error", err)
-			return
-		}
-	}
-}
-
-// renewAccount announces all that an account watches here.
-func (l *live) renewAccount(account string) error {
-	a := l.hold(account)
-	defer l.release(account, a)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.legs) == 0 {
+// announceAll announces all that an account watches here.
+func (l *live) announceAll(account string, a *record[map[string]int]) error {
+	if len(a.value) == 0 {
 		return nil
 	}
 	until := float64(l.now().Add(liveFor).UnixMilli())
-	members := make([]redis.Z, 0, len(a.legs))
-	for leg := range a.legs {
+	members := make([]redis.Z, 0, len(a.value))
+	for leg := range a.value {
 		members = append(members, redis.Z{Score: until, Member: l.member(leg)})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)

@@ -64,8 +64,8 @@ func TestLiveLegs(t *testing.T) {
 		}
 		there.live.renew() // brings back what Redis forgot
 		wantFull(t, here, who, "g")
-		if len(here.live.accounts) != 1 || len(there.live.accounts) != 1 {
-			t.Errorf("records of %d and %d accounts are held", len(here.live.accounts), len(there.live.accounts))
+		if len(here.live.byKey) != 1 || len(there.live.byKey) != 1 {
+			t.Errorf("records of %d and %d accounts are held", len(here.live.byKey), len(there.live.byKey))
 		}
 	})
 }
@@ -115,8 +115,8 @@ func TestLiveLegsWithoutRedis(t *testing.T) {
 	for _, leave := range leaves {
 		leave()
 	}
-	if len(l.accounts) != 0 {
-		t.Errorf("%d accounts are left over", len(l.accounts))
+	if len(l.byKey) != 0 {
+		t.Errorf("%d accounts are left over", len(l.byKey))
 	}
 	g := &Guard{live: nil} // would panic if it were asked
 	if leave, err := g.Watch(t.Context(), Identity{Plan: "unlimited"}, "a"); err != nil {

@@ -55,20 +55,13 @@ type opened struct {
 	now     func() time.Time
 	process string
 
-	mu    sync.Mutex
-	byKey map[string]*openCount
-}
-
-// openCount is how many of one kind an account has open here.
-type openCount struct {
-	users int // of this record, under opened.mu
-
-	mu sync.Mutex // held while Redis is asked, so that what it hears is in order
-	n  int64
+	*records[int64] // how many of one kind an account has open here, by key
 }
 
 func newOpened(r redis.UniversalClient, now func() time.Time) *opened {
-	return &opened{redis: r, now: now, process: newKeyID(), byKey: map[string]*openCount{}}
+	o := &opened{redis: r, now: now, process: newKeyID()}
+	o.records = newRecords(func() int64 { return 0 }, o.announceOne)
+	return o
 }
 
 // Connect counts a connection of an account in, over all processes, until leave
@@ -94,11 +87,11 @@ func (o *opened) open(ctx context.Context, account string, kind openKind, limit 
 	c := o.hold(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := o.add(ctx, key, c.n+1, limit); n >= 0 {
+	if n := o.add(ctx, key, c.value+1, limit); n >= 0 {
 		o.release(key, c)
 		return nil, &flight.Error{Code: code, Message: fmt.Sprintf(message, n, limit)}
 	}
-	c.n++
+	c.value++
 	return sync.OnceFunc(func() { o.leave(key, c) }), nil
 }
 
@@ -127,71 +120,17 @@ func (o *opened) say(ctx context.Context, key string, n, limit int64) (int64, er
 		now.Add(liveFor).UnixMilli(), limit, (2 * liveFor).Milliseconds()).Int64()
 }
 
-func (o *opened) leave(key string, c *openCount) {
+func (o *opened) leave(key string, c *record[int64]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n--
-	if _, err := o.say(context.Background(), key, c.n, math.MaxInt64); err != nil {
+	c.value--
+	if _, err := o.say(context.Background(), key, c.value, math.MaxInt64); err != nil {
 		slog.Warn("what is not open any more counts for a while", "for", liveFor, "error", err)
 	}
 	o.release(key, c)
 }
 
-// hold and release keep a record while somebody uses it.
-func (o *opened) hold(key string) *openCount {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	c := o.byKey[key]
-	if c == nil {
-		c = new(openCount)
-		o.byKey[key] = c
-	}
-	c.users++
-	return c
-}
-
-func (o *opened) release(key string, c *openCount) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if c.users--; c.users == 0 {
-		delete(o.byKey, key)
-	}
-}
-
-// run renews what is open here until stop is closed.
-func (o *opened) run(stop <-chan struct{}) {
-	tick := time.NewTicker(liveEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-			o.renew()
-		}
-	}
-}
-
-func (o *opened) renew() {
-	o.mu.Lock()
-	keys := make([]string, 0, len(o.byKey))
-	for key := range o.byKey {
-		keys = append(keys, key)
-	}
-	o.mu.Unlock()
-	for _, key := range keys {
-		if err := o.renewOne(key); err != nil {
-			slog.Warn("what is open could not be announced; it is tried again", "error", err)
-			return
-		}
-	}
-}
-
-func (o *opened) renewOne(key string) error {
-	c := o.hold(key)
-	defer o.release(key, c)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, err := o.say(context.Background(), key, c.n, math.MaxInt64) // it has been let in
+func (o *opened) announceOne(key string, c *record[int64]) error {
+	_, err := o.say(context.Background(), key, c.value, math.MaxInt64) // it has been let in
 	return err
 }
